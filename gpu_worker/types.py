@@ -1,0 +1,409 @@
+"""The vocabulary of the engine room: every noun that crosses a border, as a frozen dataclass.
+
+Read this first. Plain data goes in (`Job`), plain data comes out (`Report`, `Summary`); the two
+functions the loop is given, `Judge` and `Record`, are all it knows of the outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+Message = dict[str, Any]
+"""One chat message in OpenAI's form: role, content, and tool_calls or tool_call_id where they apply."""
+
+Split = Literal["train", "val", "test"]
+Source = Literal["ruler", "checks", "environment", "human"]
+Ended = Literal["answered", "malformed_call", "unknown_tool", "too_many_turns", "context_overflow", "cut_off"]
+"""Why a try ended. Only `answered` is a full try; `cut_off` means a turn reached max_tokens."""
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """What the model reads of a tool. `parameters` is a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ToolError(Exception):
+    """A tool refused a call; the text goes back to the model as the tool's answer."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool an agent may call. `call` takes the arguments and returns the text the model sees."""
+
+    spec: ToolSpec
+    call: Callable[[dict[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One practice input. `expect` is what checks verify; the agent never sees it.
+
+    expect (all keys optional):
+      answer_has   list of lists: of each inner list one text must stand in the final answer
+      answer_lacks list of texts that must not stand in it
+      evidence     list of texts, each of which must stand in some tool result of the try
+      calls        list of {"name": …, "arguments": {…subset…}} of which each must have been made
+    """
+
+    id: str
+    split: Split
+    messages: tuple[Message, ...]
+    expect: dict[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sampling:
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_tokens: int = 96
+    seed: int = 0
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One assistant turn. `prompt_ids + token_ids` is everything the model has seen after it.
+
+    token_ids include the end-of-turn token when finish is "stop"; logprobs are those of the
+    sampled ids under the sampling distribution at temperature 1 (natural log), one per id.
+    `problem` says why a tool call could not be read; tool_calls is then empty.
+    """
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    finish: Literal["stop", "length", "context"]
+    problem: str | None = None
+
+
+class Engine(Protocol):
+    """Chat over token ids. Many `chat` calls may wait at once; the engine batches them."""
+
+    async def chat(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        sampling: Sampling,
+        *,
+        conversation: str = "",
+        seen: Sequence[int] = (),
+        on_text: Callable[[str], None] | None = None,
+    ) -> Completion:
+        """Answer as the assistant.
+
+        `seen` holds the ids of this conversation so far (prompt and sampled). When the chat template
+        only appends to it, prompt_ids start with `seen`; otherwise the whole conversation is rendered
+        afresh and the caller splits the trajectory. `conversation` names the KV kept between turns.
+        `on_text` receives text pieces as they are decoded (the endpoint's streaming; never in training).
+        """
+        ...
+
+    def release(self, conversation: str) -> None:
+        """Forget the KV of a conversation."""
+        ...
+
+    def use_adapter(self, directory: Path | None) -> None:
+        """Sample with the LoRA adapter in `directory` (PEFT files) from now on; None is the base model."""
+        ...
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Token ids that were one unbroken context. logprobs are 0.0 where mask is False (not sampled)."""
+
+    ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    mask: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class Score:
+    source: Source
+    value: float
+    explanation: str = ""
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The record of one try. `segments` has more than one entry only where the template rewrote history."""
+
+    scenario_id: str
+    index: int
+    messages: tuple[Message, ...]
+    segments: tuple[Segment, ...]
+    ended: Ended
+    note: str = ""
+    turns: int = 0
+    scores: tuple[Score, ...] = ()
+    reward: float = 0.0
+    success: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """The G tries at one scenario in one step. `judge` names who gave the reward, for display."""
+
+    step: int
+    index: int
+    scenario: Scenario
+    tools: tuple[ToolSpec, ...]
+    trajectories: tuple[Trajectory, ...]
+    judge: str = ""
+
+    @property
+    def rewards(self) -> tuple[float, ...]:
+        return tuple(t.reward for t in self.trajectories)
+
+
+class JudgeFailed(Exception):
+    """The judge gave no usable answer for a group after its repair and re-ask; the group is dropped."""
+
+
+Judge = Callable[[Group], Awaitable[Group]]
+"""Returns the group with every trajectory's scores, reward and success filled. Raises JudgeFailed."""
+
+
+class Environment(Protocol):
+    """A task that comes with ArtWeb: one file in `environments/`."""
+
+    name: str
+    title: str
+    system_prompt: str
+    max_turns: int
+
+    def scenarios(self, split: Split, count: int, seed: int) -> list[Scenario]:
+        """`count` scenarios; no two splits share a table row or a prompt. Raises ValueError if too many."""
+        ...
+
+    def tools(self, scenario: Scenario) -> list[Tool]:
+        """Fresh tools for one try."""
+        ...
+
+    def reward(self, scenario: Scenario, trajectory: Trajectory) -> Score | None:
+        """The environment's own score (source "environment"), or None where checks say it all."""
+        ...
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything one training needs, frozen. Each knob says what it does."""
+
+    run: str
+    """Names the run; part of every seed."""
+    environment: str
+    """Name of the environment the agent plays in."""
+    base_model: str = "embedded"
+    """"embedded", a local model directory, or a hub id."""
+    directory: str = ""
+    """Where checkpoints are written."""
+    scenarios: tuple[Scenario, ...] = ()
+    """All splits; train ones are drawn without replacement, reshuffled every pass."""
+    system_prompt: str = ""
+    """What the agent is told first."""
+    seed: int = 0
+    """Every random choice follows from this number."""
+    steps: int = 40
+    """Training steps; each makes one weight update by default."""
+    groups_per_step: int = 16
+    """Scenarios per step."""
+    group_size: int = 8
+    """Tries at each scenario (G)."""
+    refill_rounds: int = 1
+    """How often tied groups are replaced by fresh scenarios within a step; 0 turns refill off."""
+    max_turns: int = 6
+    """Assistant turns before a try is ended."""
+    max_tokens: int = 96
+    """Tokens an assistant turn may use."""
+    max_context: int = 1024
+    """Tokens a whole try may use."""
+    temperature: float = 1.0
+    """Sampling temperature of training tries; evaluation samples at the same temperature."""
+    learning_rate: float = 1.5e-3
+    """Peak learning rate of AdamW."""
+    final_learning_rate: float = 0.2
+    """Share of the peak that the cosine schedule ends at."""
+    weight_decay: float = 0.0
+    """AdamW's weight decay."""
+    max_grad_norm: float = 1.0
+    """Gradients are clipped to this norm."""
+    optimizer_steps: int = 1
+    """Weight updates per training step; 1 keeps training exactly on-policy."""
+    lora_rank: int = 16
+    """Rank of the LoRA matrices on all linear layers."""
+    lora_alpha: float = 32.0
+    """LoRA scale: alpha / rank multiplies the low-rank product."""
+    clip_low: float = 1.0
+    """CISPO: the importance ratio is clipped from below at 1 - clip_low."""
+    clip_high: float = 4.0
+    """CISPO: the importance ratio is clipped from above at 1 + clip_high."""
+    kl_coefficient: float = 0.0
+    """Weight of the KL penalty to the base model; 0 only shows it."""
+    tie_tolerance: float = 1e-6
+    """Rewards closer together than this are a tie; a tied group teaches nothing and is dropped."""
+    eval_every: int = 10
+    """Steps between validations; 0 turns them off."""
+    eval_scenarios: int = 200
+    """Held-out test scenarios of the evaluation before and after."""
+    val_scenarios: int = 48
+    """Validation scenarios of the checks in between."""
+    reward: Source = "ruler"
+    """Which score is the reward."""
+    judge_model: str = "artweb/offline"
+    """litellm name of the judge."""
+    rubric: str = ""
+    """What the judge is asked to look at; empty uses the default rubric."""
+    keep_checkpoints: int = 3
+    """Newest checkpoints kept on disk, besides the best."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One held-out scenario, tried once."""
+
+    scenario_id: str
+    success: bool
+    reward: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    label: Literal["baseline", "validation", "trained"]
+    step: int
+    split: Split
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def success(self) -> float:
+        return sum(o.success for o in self.outcomes) / max(1, len(self.outcomes))
+
+    @property
+    def reward(self) -> float:
+        return sum(o.reward for o in self.outcomes) / max(1, len(self.outcomes))
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """A verified checkpoint on disk. sha256 is that of the adapter weights."""
+
+    step: int
+    directory: str
+    sha256: str
+    bytes: int
+
+
+# Reports: what the loop tells `record`. Each has a key that is the same when a killed step is played again.
+
+
+@dataclass(frozen=True)
+class PhaseChanged:
+    phase: Literal["preparing", "baseline", "training", "evaluating"]
+    step: int = 0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Tries finished within the present phase or step; not kept as an event, only shown."""
+
+    step: int
+    done: int
+    total: int
+    what: Literal["baseline", "rollouts", "judging", "learning", "evaluating"]
+
+
+@dataclass(frozen=True)
+class GroupJudged:
+    group: Group
+    split: Split
+    label: Literal["train", "baseline", "validation", "trained"]
+    tied: bool
+
+
+@dataclass(frozen=True)
+class GroupDropped:
+    step: int
+    index: int
+    scenario_id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """advantages maps group index to the advantages of its tries, for groups that were trained on."""
+
+    step: int
+    metrics: dict[str, float]
+    advantages: dict[int, tuple[float, ...]]
+    checkpoint: CheckpointFile
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
+class Log:
+    level: Literal["info", "warning", "error"]
+    text: str
+    key: str
+    """Names the line, so that a replayed step does not write it twice."""
+
+
+Report = PhaseChanged | Progress | GroupJudged | GroupDropped | StepDone | Evaluated | Log
+Wish = Literal["go", "pause", "stop"]
+Record = Callable[[Report], Wish]
+"""Stores a report and returns what the run's owner wishes. Storing the same report twice is harmless."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a training step learns from: the trajectories of the trainable groups with their advantages.
+
+    groups[i] and advantages[i] belong together; advantages[i] has one number per trajectory.
+    """
+
+    groups: tuple[Group, ...]
+    advantages: tuple[tuple[float, ...], ...]
+    learning_rate: float
+
+
+class Trainer(Protocol):
+    def update(self, batch: Batch) -> dict[str, float]:
+        """One training step. Returns metrics: loss, grad_norm, entropy, clip_fraction, kl, ratio_max, tokens."""
+        ...
+
+    def save(self, directory: Path) -> None:
+        """Write adapter (PEFT files), optimizer and random state into an existing directory."""
+        ...
+
+    def load(self, directory: Path) -> None:
+        """Take up exactly where `save` left off."""
+        ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    ended: Literal["done", "paused", "stopped"]
+    steps: int
+    trajectories: int
+    seconds: float
+    baseline: Evaluation | None
+    trained: Evaluation | None
+    weights_sha256: str
