@@ -8,7 +8,9 @@ DATABASE_URL     postgres://…; SQLite in ARTWEB_DATA without it
 REDIS_URL        redis://… or unix://…; `up` brings its own without it
 """
 
+import hashlib
 import os
+import tempfile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -36,6 +38,8 @@ def database(url: str) -> dict[str, object]:
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": DATA_DIR / "artweb.sqlite3",
+            # Tests use a file too: threads and processes then lock each other as they do in life.
+            "TEST": {"NAME": DATA_DIR / "test.sqlite3"},
             "OPTIONS": {
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 20,
@@ -44,7 +48,9 @@ def database(url: str) -> dict[str, object]:
         }
     parts = urlsplit(url)
     if parts.scheme not in ("postgres", "postgresql"):
-        raise ImproperlyConfigured(f"DATABASE_URL starts with {parts.scheme}://; use postgres://user:pw@host/name.")
+        raise ImproperlyConfigured(
+            f"DATABASE_URL starts with {parts.scheme}://; use postgres://user:pw@host/name."
+        )
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -55,10 +61,19 @@ def database(url: str) -> dict[str, object]:
     }
 
 
+def socket_directory(data: Path) -> Path:
+    """`run` in the data directory, or a short stand-in: a socket's path may not exceed about 104 bytes."""
+    inside = data / "run"
+    if len(os.fsencode(inside)) <= 80:
+        return inside
+    name = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"artweb-{os.getuid()}-{name}"
+
+
 DATA_DIR = Path(os.environ.get("ARTWEB_DATA") or BASE_DIR / "data").resolve()
 DATA_DIR.mkdir(parents=True, exist_ok=True)
 RUNS_DIR = DATA_DIR / "runs"
-RUN_DIR = DATA_DIR / "run"  # sockets and pid files, only for their owner
+RUN_DIR = socket_directory(DATA_DIR)  # sockets and pid files, only for their owner
 SECRETS = load_secrets(Path(os.environ.get("ARTWEB_SECRETS") or DATA_DIR / "secrets.json"))
 
 SECRET_KEY = SECRETS["django"]

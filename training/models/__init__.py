@@ -2,7 +2,7 @@
 
 from training.models.agents import Agent, Scenario
 from training.models.events import Event
-from training.models.runs import Checkpoint, Evaluation, Run, StepMetrics
+from training.models.runs import Checkpoint, Evaluation, Run, RunScenarios, StepMetrics
 from training.models.serving import ApiKey, Deployment, SignInLink
 from training.models.trajectories import Group, Score, Trajectory, TrajectoryRecord
 
@@ -15,6 +15,7 @@ __all__ = [
     "Event",
     "Group",
     "Run",
+    "RunScenarios",
     "Scenario",
     "Score",
     "SignInLink",

@@ -107,3 +107,10 @@ class Checkpoint(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["run", "step"], name="checkpoint_per_step")]
         ordering = ["step"]
+
+
+class RunScenarios(models.Model):
+    """The scenarios as they were when the run was started, so that a resumed run plays the very same ones."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="scenarios")
+    values = models.JSONField(help_text="[{id, split, messages, expect, tags}, …]")

@@ -1,0 +1,5 @@
+"""Sockets that show a run live."""
+
+from django.urls import URLPattern, URLResolver
+
+websocket_urls: list[URLPattern | URLResolver] = []
