@@ -1,0 +1,12 @@
+"""What a judge is asked to look at when the agent's owner says nothing else."""
+
+DEFAULT = """\
+- What counts most is whether the task was done. A try that reaches the goal scores far above every try that
+  does not, however well those are written.
+- A try that gets part of the way earns part of the score.
+- Among tries that reach the goal, the one that gets there with fewer steps and fewer failed calls is a little
+  better. Brevity never makes up for a goal that was missed.
+- An answer must rest on what the tools returned in that same try. A value that was guessed counts as wrong,
+  even if it happens to be right.
+- Let the distance between two scores follow the distance in quality: close tries get close scores, equal
+  tries the same."""
