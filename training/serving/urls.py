@@ -1,5 +1,12 @@
 """Addresses of the OpenAI-compatible endpoint."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path, re_path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from training.serving import views
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("chat/completions", views.chat_completions, name="v1_chat_completions"),
+    path("models", views.models, name="v1_models"),
+    path("models/<path:name>", views.model, name="v1_model"),
+    re_path("", views.nothing_here),
+]
