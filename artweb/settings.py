@@ -135,7 +135,7 @@ CHANNEL_LAYERS = {
 }
 # A message is a hint that carries a run id; the row's lease is the truth. So nothing is acknowledged late.
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://")
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 43200}
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 43200, "socket_connect_timeout": 2}
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
@@ -143,6 +143,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_PROC_ALIVE_TIMEOUT = 120  # a child imports torch before it reports in
 CELERY_TASK_DEFAULT_QUEUE = "gpu"
 
 LANGUAGE_CODE = "en"
@@ -154,7 +155,6 @@ TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = DATA_DIR / "static"
 WHITENOISE_USE_FINDERS = True
 
 LOGIN_URL = "/sign-in/"

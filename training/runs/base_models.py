@@ -1,0 +1,52 @@
+"""Is this base model one we can train? A cheap look at the files, without loading torch.
+
+What only loading can tell (weights that do not fit, a hub id that does not exist) is left to the engine.
+"""
+
+import json
+import re
+from pathlib import Path
+
+FAMILIES = ("llama", "qwen2", "qwen3")
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+
+
+def complaint(base_model: str) -> str | None:
+    """What is wrong with this base model, in a sentence a person can act on; None if nothing is."""
+    if base_model == "embedded":
+        return None
+    directory = Path(base_model).expanduser()
+    if directory.is_dir():
+        return _directory_complaint(directory)
+    if HUB_ID.fullmatch(base_model):
+        return None
+    return (
+        f"There is no model directory {base_model}. Give “embedded”, the path of a directory "
+        "with config.json and safetensors weights, or a hub id such as Qwen/Qwen3-0.6B."
+    )
+
+
+def _directory_complaint(directory: Path) -> str | None:
+    for pattern in ("config.json", "*.safetensors", "tokenizer*.json"):
+        if not any(directory.glob(pattern)):
+            return f"The model directory {directory} has no {pattern}; it needs Hugging Face files."
+    try:
+        config = json.loads((directory / "config.json").read_text())
+        family = config["model_type"]
+    except (ValueError, KeyError, TypeError):
+        return f"{directory / 'config.json'} is no model configuration: it is not JSON or has no model_type."
+    if family not in FAMILIES:
+        return f"The model in {directory} is of the family {family}; ArtWeb trains {', '.join(FAMILIES)}."
+    if not _has_chat_template(directory):
+        return f"The model in {directory} has no chat template; use an instruct or chat model."
+    return None
+
+
+def _has_chat_template(directory: Path) -> bool:
+    if (directory / "chat_template.jinja").exists():
+        return True
+    settings = directory / "tokenizer_config.json"
+    try:
+        return bool(json.loads(settings.read_text()).get("chat_template"))
+    except (OSError, ValueError, AttributeError):
+        return False

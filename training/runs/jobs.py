@@ -1,0 +1,131 @@
+"""From Run rows to the frozen Job of the engine room, and what values its knobs may have.
+
+Deciding whether a run may start is the services' business; this file only knows jobs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.conf import settings
+
+from gpu_worker.types import Job, Scenario
+from training.models import Agent, Run
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a number may be, ends included."""
+
+    low: float
+    high: float
+    whole: bool = True
+
+    def complaint(self, knob: str, value: object) -> str | None:
+        """A sentence naming the knob and its range, or None when the value is fine."""
+        kind = int if self.whole else (int, float)
+        if isinstance(value, kind) and not isinstance(value, bool) and self.low <= value <= self.high:
+            return None
+        noun = "a whole number" if self.whole else "a number"
+        return f"{knob} must be {noun} from {self.low:g} to {self.high:g}; it is {value!r:.40}."
+
+
+RANGES = {
+    "seed": Range(0, 2**31 - 1),
+    "steps": Range(1, 10_000),
+    "groups_per_step": Range(1, 512),
+    "group_size": Range(2, 64),
+    "refill_rounds": Range(0, 8),
+    "max_turns": Range(1, 64),
+    "max_tokens": Range(1, 8192),
+    "max_context": Range(64, 131_072),
+    "temperature": Range(0.05, 2, whole=False),
+    "learning_rate": Range(1e-7, 0.1, whole=False),
+    "final_learning_rate": Range(0, 1, whole=False),
+    "weight_decay": Range(0, 1, whole=False),
+    "max_grad_norm": Range(1e-3, 1e3, whole=False),
+    "optimizer_steps": Range(1, 32),
+    "lora_rank": Range(1, 256),
+    "lora_alpha": Range(0.1, 1024, whole=False),
+    "clip_low": Range(0, 1, whole=False),
+    "clip_high": Range(0, 100, whole=False),
+    "kl_coefficient": Range(0, 10, whole=False),
+    "tie_tolerance": Range(0, 1, whole=False),
+    "eval_every": Range(0, 10_000),
+    "eval_scenarios": Range(1, 10_000),
+    "val_scenarios": Range(0, 10_000),
+    "keep_checkpoints": Range(1, 1000),
+}
+TEXTS = {"base_model": 300, "system_prompt": 20_000, "judge_model": 200, "rubric": 20_000}
+REWARDS = ("ruler", "checks", "environment")
+
+
+def complaint(config: Mapping[str, Any]) -> str | None:
+    """What is wrong with these knobs, in a sentence; None if nothing is."""
+    for knob, value in config.items():
+        found = _complaint(knob, value)
+        if found:
+            return found
+    if config.get("max_tokens", 0) > config.get("max_context", Job.max_context):
+        return "max_tokens must not be larger than max_context."
+    return None
+
+
+def frozen_config(agent: Agent, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Every knob of the job with its value, so that later defaults or edits never change a run."""
+    from_agent = {
+        "environment": agent.environment,
+        "system_prompt": agent.system_prompt,
+        "base_model": agent.base_model,
+        "judge_model": agent.judge_model,
+        "rubric": agent.rubric,
+    }
+    knobs = asdict(Job(run="", **{**from_agent, **config}))
+    return {name: value for name, value in knobs.items() if name not in ("run", "directory", "scenarios")}
+
+
+def frozen_scenarios(agent: Agent) -> list[dict[str, Any]]:
+    """The agent's scenarios as plain data, in the order they were made."""
+    return [
+        {"id": key, "split": split, "messages": messages, "expect": expect, "tags": tags}
+        for key, split, messages, expect, tags in agent.scenarios.order_by("id").values_list(
+            "key", "split", "messages", "expect", "tags"
+        )
+    ]
+
+
+def job_for(run: Run) -> Job:
+    """The frozen job of a run.
+
+    `Job.run` is part of every seed, so it is not the run's own name: two runs of the same task with the
+    same knobs and seed are the same training, to the last bit.
+    """
+    return Job(
+        run=run.config["environment"],
+        directory=str(settings.RUNS_DIR / str(run.pk) / "checkpoints"),
+        scenarios=tuple(_scenario(value) for value in run.scenarios.values),
+        **run.config,
+    )
+
+
+def _complaint(knob: str, value: object) -> str | None:
+    if knob in RANGES:
+        return RANGES[knob].complaint(knob, value)
+    if knob in TEXTS:
+        fits = isinstance(value, str) and len(value) <= TEXTS[knob]
+        return None if fits else f"{knob} must be a text of at most {TEXTS[knob]} characters."
+    if knob == "reward":
+        return (
+            None if value in REWARDS else f"reward must be one of {', '.join(REWARDS)}; it is {value!r:.40}."
+        )
+    return f"There is no knob {knob!r:.60}; there are {', '.join([*RANGES, *TEXTS, 'reward'])}."
+
+
+def _scenario(value: dict[str, Any]) -> Scenario:
+    return Scenario(
+        id=value["id"],
+        split=value["split"],
+        messages=tuple(value["messages"]),
+        expect=value["expect"],
+        tags=tuple(value["tags"]),
+    )

@@ -1,0 +1,179 @@
+"""Works on one claimed run: builds engine, trainer and judge, runs the loop, writes how it ended.
+
+Loads torch when imported, so only Celery's pool children and `manage.py train` import it. What is
+recorded on the way is the recorder's business, who may work on a run the lease's.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import torch  # noqa: E402
+from django.db import OperationalError  # noqa: E402
+from django.db.models.functions import Now  # noqa: E402
+from gpu_worker.engines.embedded.engine import EmbeddedEngine  # noqa: E402
+from gpu_worker.trainers.lora import LoraTrainer  # noqa: E402
+
+from gpu_worker import loop  # noqa: E402
+from gpu_worker.engines.embedded.decoder import ModelError  # noqa: E402
+from gpu_worker.environments import ENVIRONMENTS  # noqa: E402
+from gpu_worker.types import Job, Record, Report, Summary, Wish  # noqa: E402
+from judging.judge import judge_for  # noqa: E402
+from training.models import Run  # noqa: E402
+from training.runs import headline, jobs, lease  # noqa: E402
+from training.runs.recorder import Recorder  # noqa: E402
+
+log = logging.getLogger(__name__)
+
+STALLED_AFTER = 1800.0
+"""Seconds without a report after which a trainer counts as hung and gives up its lease."""
+ENDED = {"done": Run.State.DONE, "paused": Run.State.PAUSED, "stopped": Run.State.CANCELLED}
+WISHED = {"pause": Run.State.PAUSED, "stop": Run.State.CANCELLED}
+
+Watch = Callable[[Report], None]
+
+
+def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
+    """Train a run to its end, its pause or its failure. `watch` sees every report after it was stored.
+
+    Returns None when the run failed or went to somebody else.
+    """
+    run = Run.objects.select_related("scenarios").get(pk=claimed.run_id)
+    with Recorder(claimed) as recorder:
+        if run.wish in WISHED:  # asked for while nobody worked on it
+            recorder.end(WISHED[run.wish], "wished", **_times(WISHED[run.wish]))
+            return None
+        try:
+            with lease.Heartbeat(claimed, lambda: _alive(recorder), _leave), _released_on_sigterm(claimed):
+                summary = _play(jobs.job_for(run), _watched(recorder, watch))
+        except lease.LeaseLost:
+            log.warning("Run %s belongs to another worker now.", claimed.run_id)
+            return None
+        except KeyboardInterrupt:
+            recorder.end(Run.State.PAUSED, "interrupted")
+            raise
+        except Exception as error:
+            _fail(recorder, error)
+            return None
+        _finish(recorder, run, summary)
+    return summary
+
+
+def warm_up() -> None:
+    """One thread for torch: more of them spin against each other, and change sums in the last bit."""
+    torch.set_num_threads(1)
+
+
+def why(error: BaseException) -> str:
+    """What went wrong, in words a person can act on."""
+    words = str(error).strip()
+    match error:
+        case ModelError():
+            return words
+        case MemoryError():
+            return _OUT_OF_MEMORY
+        case RuntimeError() if "out of memory" in words.lower() or "allocate memory" in words.lower():
+            return _OUT_OF_MEMORY
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            return _DISK_FULL
+        case OperationalError() if "full" in words:
+            return _DISK_FULL
+        case OSError(errno=errno.EACCES | errno.EROFS | errno.EPERM):
+            return f"A file could not be written: {words}. Check the permissions of the data directory."
+    first = words.splitlines()[0][:300] if words else "no more is known"
+    return (
+        f"Something unforeseen happened ({type(error).__name__}: {first}). The worker's log has the details."
+    )
+
+
+_OUT_OF_MEMORY = (
+    "The machine ran out of memory. Start a run with fewer groups_per_step, a smaller group_size or a "
+    "smaller base model, or free some memory and press Resume."
+)
+_DISK_FULL = "The disk is full. Free some space and press Resume; training goes on from the last checkpoint."
+
+
+def _play(job: Job, record: Record) -> Summary:
+    warm_up()
+    model = job.base_model
+    engine = EmbeddedEngine(model, max_context=job.max_context)
+    trainer = LoraTrainer(model, job)
+    environment = ENVIRONMENTS[job.environment]
+    return asyncio.run(loop.train(job, environment, engine, trainer, judge_for(job, environment), record))
+
+
+def _watched(record: Record, watch: Watch | None) -> Record:
+    if watch is None:
+        return record
+
+    def both(report: Report) -> Wish:
+        wish = record(report)
+        watch(report)
+        return wish
+
+    return both
+
+
+def _finish(recorder: Recorder, run: Run, summary: Summary) -> None:
+    state = ENDED[summary.ended]
+    columns = _times(state)
+    if summary.ended == "done":
+        columns["summary"] = headline.of(run, summary)
+    recorder.end(state, summary.ended, **columns)
+
+
+def _fail(recorder: Recorder, error: Exception) -> None:
+    """The page gets a sentence, the run's log the last frames, the worker's log everything."""
+    log.exception("Training failed")
+    sentence = why(error)
+    details = "".join(traceback.format_exception(error, limit=-6))[-4000:]
+    text, columns = f"{sentence}\n\n{details}", _times(Run.State.FAILED)
+    try:
+        recorder.end(Run.State.FAILED, "failed", "error", text, error=sentence, **columns)
+    except lease.LeaseLost:
+        log.warning("The failed run belongs to another worker now.")
+    except OperationalError:  # a full disk takes no failure either; the run stays to be claimed again
+        log.exception("The failure could not be written")
+
+
+def _times(state: object) -> dict[str, Any]:
+    return {"finished_at": Now()} if state in Run.OVER else {}
+
+
+def _alive(recorder: Recorder) -> bool:
+    return time.monotonic() - recorder.last_report < STALLED_AFTER
+
+
+def _leave(reason: str) -> None:
+    """Stop at once, from whatever thread: nothing may be written or trained under a lost lease."""
+    print(reason, file=sys.stderr, flush=True)
+    os._exit(75)
+
+
+@contextmanager
+def _released_on_sigterm(claimed: lease.Lease) -> Iterator[None]:
+    """On SIGTERM give the run back and leave at once; everything that counts is on disk already."""
+
+    def give_back(signum: int, frame: FrameType | None) -> None:
+        try:
+            lease.release(claimed)
+        finally:
+            os._exit(0)
+
+    before = signal.signal(signal.SIGTERM, give_back)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
