@@ -18,7 +18,11 @@ PASSED = 0.999
 
 
 def check(scenario: Scenario, trajectory: Trajectory) -> Score | None:
-    """The share of expectations that `trajectory` meets, or None where nothing is expected."""
+    """The share of expectations that `trajectory` meets, or None where nothing is expected.
+
+    Each entry of answer_has, evidence and calls counts once; an answer that says something of answer_lacks
+    meets none of answer_has.
+    """
     failures = list(_findings(scenario.expect, trajectory))
     if not failures:
         return None
@@ -54,20 +58,30 @@ def calls_of(messages: Iterable[Message]) -> list[tuple[str, Any]]:
 
 
 def _findings(expect: dict[str, Any], trajectory: Trajectory) -> Iterable[str]:
-    """One entry for each expectation: empty if it is met, else what is wrong."""
-    answer = final_answer(trajectory)
-    for texts in expect.get("answer_has", ()):
-        met = answer is not None and any(stands_in(text, answer) for text in texts)
-        yield "" if met else "the answer does not say " + " or ".join(map(_quoted, texts))
-    for text in expect.get("answer_lacks", ()):
-        met = answer is not None and not stands_in(text, answer)
-        yield "" if met else f"the answer must not say {_quoted(text)}"
+    """One entry for each thing expected: empty if it is met, else what is wrong."""
+    yield from _answer_findings(expect, final_answer(trajectory))
     results = [text_of(message) for message in trajectory.messages if message.get("role") == "tool"]
     for text in expect.get("evidence", ()):
         yield "" if _shown(text, results) else f"no tool result shows {_quoted(text)}"
     calls = calls_of(trajectory.messages)
     for call in expect.get("calls", ()):
         yield "" if _made(call, calls) else f"{call['name']} was not called as expected"
+
+
+def _answer_findings(expect: dict[str, Any], answer: str | None) -> Iterable[str]:
+    """What must not be said spoils what must: a long list of it would else outweigh everything."""
+    has, lacks = expect.get("answer_has", ()), expect.get("answer_lacks", ())
+    if answer is None:
+        yield from ["there is no answer"] * (len(has) or bool(lacks))
+        return
+    spoilt = next(
+        (f"the answer must not say {_quoted(text)}" for text in lacks if stands_in(text, answer)), ""
+    )
+    for texts in has:
+        said = any(stands_in(text, answer) for text in texts)
+        yield spoilt if said else "the answer does not say " + _any_of(texts)
+    if lacks and not has:
+        yield spoilt
 
 
 def _shown(text: str, results: list[str]) -> bool:
@@ -100,6 +114,10 @@ def _read(arguments: Any) -> Any:
         return json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
+
+
+def _any_of(texts: list[str]) -> str:
+    return " or ".join(map(_quoted, texts[:3])) + (" or the like" if len(texts) > 3 else "")
 
 
 def _quoted(text: str) -> str:

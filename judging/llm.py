@@ -20,6 +20,13 @@ from judging import offline
 PROVIDER = offline.MODEL.split("/")[0]
 FORMATS = ("json_schema", "json_object", "none")
 """Ways of asking for JSON, strictest first; a provider that refuses one is asked in the next."""
+FINAL = {
+    401: "does not accept the key",
+    402: "asks to be paid",
+    403: "does not let us in",
+    404: "was not found",
+}
+"""Statuses that every further question would meet as well."""
 LONGEST_WAIT = 60.0
 """Seconds a provider may tell us to wait."""
 
@@ -54,6 +61,7 @@ class Model:
         self._seats = asyncio.Semaphore(at_once)
         self._format = 0
         self._litellm = _litellm()
+        self._errors: type[Exception] = importlib.import_module("openai").OpenAIError
 
     async def ask(self, messages: Sequence[Message], schema: dict[str, Any]) -> str:
         """The model's answer as text, asked for as JSON by `schema`. Raises NoAnswer or Refused.
@@ -61,11 +69,11 @@ class Model:
         Busy, broken and silent providers are asked again after a growing pause, or the one they ask for.
         """
         async with self._seats:
-            for attempt in range(self._attempts):
+            for attempt in range(1, self._attempts + 1):
                 try:
                     return await self._ask_in_some_format(messages, schema)
-                except self._passing_errors() as error:
-                    if attempt + 1 == self._attempts:
+                except self._errors as error:
+                    if attempt == self._attempts or not _may_pass(error):
                         raise NoAnswer(f"{self.name} did not answer: {_sentence(error)}") from error
                     await asyncio.sleep(_pause(error, attempt, self._back_off))
         raise NoAnswer(f"{self.name} was not asked.")
@@ -76,11 +84,12 @@ class Model:
         for asked in range(self._format, len(FORMATS)):
             try:
                 text = await self._ask_once(messages, _response_format(FORMATS[asked], schema))
-            except (self._litellm.AuthenticationError, self._litellm.PermissionDeniedError) as error:
-                raise Refused(f"{self.name} does not accept the key: {_sentence(error)}") from error
-            except self._litellm.NotFoundError as error:
-                raise Refused(f"{self.name} was not found: {_sentence(error)}") from error
-            except (self._litellm.BadRequestError, self._litellm.UnprocessableEntityError) as error:
+            except self._errors as error:
+                status = _status(error)
+                if status in FINAL:
+                    raise Refused(f"{self.name} {FINAL[status]}: {_sentence(error)}") from error
+                if status not in (400, 422):
+                    raise
                 refusal = error
             else:
                 self._format = asked
@@ -100,16 +109,6 @@ class Model:
         )
         content = response.choices[0].message.content if response.choices else None
         return (content or "").encode("utf-8", "replace").decode()
-
-    def _passing_errors(self) -> tuple[type[Exception], ...]:
-        return (
-            self._litellm.RateLimitError,
-            self._litellm.Timeout,
-            self._litellm.APIConnectionError,
-            self._litellm.InternalServerError,
-            self._litellm.ServiceUnavailableError,
-            self._litellm.BadGatewayError,
-        )
 
 
 @functools.cache
@@ -140,12 +139,23 @@ def _response_format(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
+def _status(error: Exception) -> int | None:
+    """What the provider really said: litellm sometimes goes by the words in the body instead."""
+    said = getattr(getattr(error, "response", None), "status_code", None)
+    return said or getattr(error, "status_code", None)
+
+
+def _may_pass(error: Exception) -> bool:
+    status = _status(error)
+    return status is None or status >= 500 or status in (408, 409, 425, 429)
+
+
 def _pause(error: Exception, attempt: int, back_off: float) -> float:
     """Seconds to wait: what the provider asked for, else doubling, with jitter."""
     asked = _retry_after(error)
     if asked is not None:
         return min(asked, LONGEST_WAIT)
-    return min(back_off * 2**attempt, LONGEST_WAIT) * random.uniform(0.75, 1.25)
+    return min(back_off * 2 ** (attempt - 1), LONGEST_WAIT) * random.uniform(0.75, 1.25)
 
 
 def _retry_after(error: Exception) -> float | None:
