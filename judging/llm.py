@@ -1,7 +1,8 @@
 """Language models, reached by their litellm name. The only file that names litellm.
 
 Answers are plain text here; what a judge's answer means is left to answers.py. litellm takes two seconds
-to import and a run with verifiable rewards never needs it, so it is loaded with the first Model.
+to import and a run with verifiable rewards never needs it, so it is loaded, beside the event loop, when the
+first question is asked.
 """
 
 import asyncio
@@ -10,7 +11,8 @@ import importlib
 import os
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -39,6 +41,14 @@ class Refused(Exception):
     """The model will answer no question at all: a wrong key, name or address. The sentence says which."""
 
 
+@dataclass(frozen=True)
+class _Library:
+    """What is used of litellm. `errors` is the base class of everything it raises."""
+
+    complete: Callable[..., Awaitable[Any]]
+    errors: type[Exception]
+
+
 class Model:
     """A language model. `at_once` questions are out at a time; the others wait here."""
 
@@ -60,8 +70,7 @@ class Model:
         self._back_off = back_off
         self._seats = asyncio.Semaphore(at_once)
         self._format = 0
-        self._litellm = _litellm()
-        self._errors: type[Exception] = importlib.import_module("openai").OpenAIError
+        self._library: _Library | None = None
 
     async def ask(self, messages: Sequence[Message], schema: dict[str, Any]) -> str:
         """The model's answer as text, asked for as JSON by `schema`. Raises NoAnswer or Refused.
@@ -69,22 +78,26 @@ class Model:
         Busy, broken and silent providers are asked again after a growing pause, or the one they ask for.
         """
         async with self._seats:
+            library = self._library or await asyncio.to_thread(_load_library)
+            self._library = library
             for attempt in range(1, self._attempts + 1):
                 try:
-                    return await self._ask_in_some_format(messages, schema)
-                except self._errors as error:
+                    return await self._ask_in_some_format(library, messages, schema)
+                except library.errors as error:
                     if attempt == self._attempts or not _may_pass(error):
                         raise NoAnswer(f"{self.name} did not answer: {_sentence(error)}") from error
                     await asyncio.sleep(_pause(error, attempt, self._back_off))
         raise NoAnswer(f"{self.name} was not asked.")
 
-    async def _ask_in_some_format(self, messages: Sequence[Message], schema: dict[str, Any]) -> str:
+    async def _ask_in_some_format(
+        self, library: _Library, messages: Sequence[Message], schema: dict[str, Any]
+    ) -> str:
         """Ask in the strictest format the provider takes; the one that worked is kept for later questions."""
         refusal: Exception | None = None
         for asked in range(self._format, len(FORMATS)):
             try:
-                text = await self._ask_once(messages, _response_format(FORMATS[asked], schema))
-            except self._errors as error:
+                text = await self._ask_once(library, messages, _response_format(FORMATS[asked], schema))
+            except library.errors as error:
                 status = _status(error)
                 if status in FINAL:
                     raise Refused(f"{self.name} {FINAL[status]}: {_sentence(error)}") from error
@@ -96,15 +109,15 @@ class Model:
                 return text
         raise NoAnswer(f"{self.name} refused the question: {_sentence(refusal)}") from refusal
 
-    async def _ask_once(self, messages: Sequence[Message], response_format: dict[str, Any]) -> str:
-        response = await self._litellm.acompletion(
+    async def _ask_once(self, library: _Library, messages: Sequence[Message], asking: dict[str, Any]) -> str:
+        response = await library.complete(
             model=self.name,
             messages=list(messages),
             timeout=self._timeout,
             temperature=0.0,
             max_retries=0,
             drop_params=True,
-            **response_format,
+            **asking,
             **self._access,
         )
         content = response.choices[0].message.content if response.choices else None
@@ -112,7 +125,7 @@ class Model:
 
 
 @functools.cache
-def _litellm() -> Any:
+def _load_library() -> _Library:
     """litellm, quiet, without its look at the network, and with the offline judge known to it."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = importlib.import_module("litellm")
@@ -120,7 +133,7 @@ def _litellm() -> Any:
     litellm.suppress_debug_info = True
     handler = type("OfflineJudge", (litellm.CustomLLM,), {"acompletion": _answer_offline})()
     litellm.custom_provider_map = [{"provider": PROVIDER, "custom_handler": handler}]
-    return litellm
+    return _Library(litellm.acompletion, importlib.import_module("openai").OpenAIError)
 
 
 async def _answer_offline(
