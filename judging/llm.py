@@ -78,8 +78,7 @@ class Model:
         Busy, broken and silent providers are asked again after a growing pause, or the one they ask for.
         """
         async with self._seats:
-            library = self._library or await asyncio.to_thread(_load_library)
-            self._library = library
+            library = await self._loaded()
             for attempt in range(1, self._attempts + 1):
                 try:
                     return await self._ask_in_some_format(library, messages, schema)
@@ -88,6 +87,11 @@ class Model:
                         raise NoAnswer(f"{self.name} did not answer: {_sentence(error)}") from error
                     await asyncio.sleep(_pause(error, attempt, self._back_off))
         raise NoAnswer(f"{self.name} was not asked.")
+
+    async def _loaded(self) -> _Library:
+        if self._library is None:
+            self._library = await asyncio.to_thread(_load_library)
+        return self._library
 
     async def _ask_in_some_format(
         self, library: _Library, messages: Sequence[Message], schema: dict[str, Any]
