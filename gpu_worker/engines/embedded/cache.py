@@ -1,0 +1,170 @@
+"""Where keys and values are kept between steps, and the attention that reads them.
+
+Every row (one conversation) has a slot of its own. Ids that many rows start with (system prompt, tools)
+are kept once, in the *trunk*: prefixes laid end to end, of which each row sees its own part. A row's
+position p is in the trunk when p < trunk_length, else at p - trunk_length in its slot.
+Who gets which slot, and what is put in the trunk, is left to `engine.py`.
+
+Shapes: S slots, C positions in a slot, P positions in the trunk, R rows of one forward pass, L tokens a
+row, T tokens in all, H query heads, K key/value heads, G = H / K, D head size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+STRIDE = 64
+"""Room grows in multiples of this many positions."""
+
+
+@dataclass
+class LayerCache:
+    """One layer's keys and values: of the slots [S, K, C, D], and of the trunk [K, P, D]."""
+
+    keys: Tensor
+    values: Tensor
+    trunk_keys: Tensor
+    trunk_values: Tensor
+
+
+class Cache:
+    """Keys and values of all layers. Grows as rows need it, never shrinks."""
+
+    def __init__(self, layers: int, kv_heads: int, head_dim: int) -> None:
+        empty, bare = torch.zeros(0, kv_heads, 0, head_dim), torch.zeros(kv_heads, 0, head_dim)
+        self.layers = [LayerCache(empty, empty, bare, bare) for _ in range(layers)]
+
+    def reserve(self, slots: int, positions: int) -> None:
+        """Make room for `slots` rows of `positions` positions."""
+        have_slots, heads, have_positions, size = self.layers[0].keys.shape
+        if slots <= have_slots and positions <= have_positions:
+            return
+        room = (max(slots, have_slots), heads, max(_rounded(positions), have_positions), size)
+        for layer in self.layers:
+            layer.keys, layer.values = _grown(layer.keys, room), _grown(layer.values, room)
+
+    def reserve_trunk(self, positions: int) -> None:
+        heads, have, size = self.layers[0].trunk_keys.shape
+        if positions <= have:
+            return
+        room = (heads, _rounded(positions), size)
+        for layer in self.layers:
+            layer.trunk_keys = _grown(layer.trunk_keys, room)
+            layer.trunk_values = _grown(layer.trunk_values, room)
+
+    def copy(self, source: int, targets: list[int], length: int) -> None:
+        """Give the slots `targets` the first `length` positions of slot `source`."""
+        for layer in self.layers:
+            layer.keys[targets, :, :length] = layer.keys[source, :, :length]
+            layer.values[targets, :, :length] = layer.values[source, :, :length]
+
+    def plant(self, source: int, start: int, length: int) -> None:
+        """Put the first `length` positions of slot `source` into the trunk at `start`."""
+        self.reserve_trunk(start + length)
+        for layer in self.layers:
+            layer.trunk_keys[:, start : start + length] = layer.keys[source, :, :length]
+            layer.trunk_values[:, start : start + length] = layer.values[source, :, :length]
+
+
+def _rounded(positions: int) -> int:
+    return -(-positions // STRIDE) * STRIDE
+
+
+def _grown(tensor: Tensor, room: tuple[int, ...]) -> Tensor:
+    grown = tensor.new_zeros(room)
+    grown[tuple(slice(0, size) for size in tensor.shape)] = tensor
+    return grown
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which tokens one forward pass feeds, and where their keys and values go.
+
+    For row i of the R rows: slots[i], and the part of the trunk it sees. For token t of the T tokens: its
+    row (index into the R rows), its place among that row's new tokens, its position in the row's slot.
+    """
+
+    slots_R: Tensor
+    trunk_start_R: Tensor
+    trunk_length_R: Tensor
+    row_T: Tensor
+    place_T: Tensor
+    slot_position_T: Tensor
+
+
+class CachedAttention:
+    """attend() of one forward pass: stores the new keys and values, attends to all that a row may see.
+
+    Rows are either read in place (most slots up to the highest take part) or gathered (few do).
+    """
+
+    def __init__(self, cache: Cache, plan: Plan) -> None:
+        self.layers: Iterator[LayerCache] = iter(cache.layers)
+        self.store_T = (plan.slots_R[plan.row_T], plan.slot_position_T)
+        self.context = int(plan.slot_position_T.max()) + 1
+        self.trunk = int((plan.trunk_start_R + plan.trunk_length_R).max()) if plan.trunk_length_R.any() else 0
+        self.width = int(plan.place_T.max()) + 1
+        span = int(plan.slots_R.max()) + 1
+        self.gathered = None if 2 * len(plan.slots_R) >= span else plan.slots_R
+        self.rows = span if self.gathered is None else len(plan.slots_R)
+        row_T = self.store_T[0] if self.gathered is None else plan.row_T
+        self.query_T = (row_T, plan.place_T)
+        self.mask_RLX = self._mask(plan, row_T)
+
+    def _mask(self, plan: Plan, row_T: Tensor) -> Tensor:
+        """0 where a query may look, -inf elsewhere: [R, L, P + C], first the trunk, then the slot."""
+        last_RL = torch.zeros(self.rows, self.width, dtype=torch.long)
+        last_RL[row_T, plan.place_T] = plan.slot_position_T
+        visible = torch.arange(self.context) <= last_RL.unsqueeze(-1)
+        if self.trunk:
+            start_R, end_R = torch.zeros(2, self.rows, dtype=torch.long)
+            start_R[row_T] = plan.trunk_start_R[plan.row_T]
+            end_R[row_T] = (plan.trunk_start_R + plan.trunk_length_R)[plan.row_T]
+            column = torch.arange(self.trunk)
+            shared_RP = (column >= start_R.unsqueeze(-1)) & (column < end_R.unsqueeze(-1))
+            shared_RLP = shared_RP.unsqueeze(1).expand(-1, self.width, -1)
+            visible = torch.cat((shared_RLP, visible), dim=-1)
+        return torch.zeros(visible.shape).masked_fill_(~visible, float("-inf"))
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """q [T, H, D], k and v [T, K, D] of the next layer -> [T, H, D]."""
+        layer = next(self.layers)
+        slot_T, position_T = self.store_T
+        layer.keys[slot_T, :, position_T] = k
+        layer.values[slot_T, :, position_T] = v
+        heads, kv_heads, size = q.shape[1], k.shape[1], q.shape[2]
+        q_RLHD = q.new_zeros(self.rows, self.width, heads, size)
+        q_RLHD[self.query_T] = q * size**-0.5
+        q_RKGLD = q_RLHD.unflatten(2, (kv_heads, -1)).permute(0, 2, 3, 1, 4)
+        out_RKGLD = self._attend(q_RKGLD, layer)
+        return out_RKGLD.permute(0, 3, 1, 2, 4)[self.query_T].reshape(q.shape)
+
+    def _attend(self, q_RKGLD: Tensor, layer: LayerCache) -> Tensor:
+        own_keys, own_values = self._own(layer.keys), self._own(layer.values)
+        rows, kv_heads, groups, width, size = q_RKGLD.shape
+        per_row = (rows * kv_heads, groups * width, -1)
+        own = torch.bmm(q_RKGLD.reshape(per_row), own_keys.transpose(1, 2))
+        scores = own.view(rows, kv_heads, groups, width, -1)
+        if self.trunk:
+            q_KXD = q_RKGLD.transpose(0, 1).reshape(kv_heads, -1, size)
+            shared = torch.bmm(q_KXD, layer.trunk_keys[:, : self.trunk].transpose(1, 2))
+            shared = shared.view(kv_heads, rows, groups, width, -1).transpose(0, 1)
+            scores = torch.cat((shared, scores), dim=-1)
+        weights = (scores + self.mask_RLX[:, None, None]).softmax(-1)
+        out = torch.bmm(weights.view(*per_row[:2], -1)[..., self.trunk :], own_values).view(q_RKGLD.shape)
+        if self.trunk:
+            shared = weights[..., : self.trunk].transpose(0, 1).reshape(kv_heads, -1, self.trunk)
+            from_trunk = torch.bmm(shared, layer.trunk_values[:, : self.trunk])
+            out = out + from_trunk.view(kv_heads, rows, groups, width, size).transpose(0, 1)
+        return out
+
+    def _own(self, stored: Tensor) -> Tensor:
+        """The rows' own keys or values, [R * K, C, D]: a view in place, or a copy of the few rows."""
+        seen = stored[:, :, : self.context]
+        if self.gathered is None:
+            return stored.flatten(0, 1)[: self.rows * stored.shape[1], : self.context]
+        return seen[self.gathered].flatten(0, 1)

@@ -1,0 +1,236 @@
+"""A model's words: its tokenizer, and its chat template rendered as transformers renders it.
+
+Prompts only ever grow: ids a model has seen or said are kept as they are, and only what the template
+appends to them is tokenised anew. Reading tool calls is left to `calls.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NoReturn
+
+import jinja2
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+from tokenizers.decoders import DecodeStream
+
+from gpu_worker.engines.embedded.directory import ModelError, read_optional_json
+from gpu_worker.types import Message, ToolSpec
+
+TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>")
+"""Texts that end a turn in the families the decoder knows, whether or not a config names them."""
+
+
+class Generation(Extension):
+    """The {% generation %} tag of training templates: its body, as it is."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return list(parser.parse_statements(("name:endgeneration",), drop_needle=True))
+
+
+class Chat:
+    """Text to ids and back for one model directory. Raises ModelError when it has no chat template."""
+
+    def __init__(self, directory: Path) -> None:
+        settings = read_optional_json(directory / "tokenizer_config.json")
+        self.tokenizer = _tokenizer(directory)
+        self.ends = _turn_ends(directory, settings, self.tokenizer)
+        self.specials = _special_texts(self.tokenizer)
+        self._named = {key: _text_of(value) for key, value in settings.items() if key.endswith("_token")}
+        self._templates = _templates(directory, settings)
+
+    @property
+    def size(self) -> int:
+        """One more than the largest id the tokenizer can give."""
+        return max(self.tokenizer.get_vocab(with_added_tokens=True).values()) + 1
+
+    def render(self, messages: Sequence[Message], tools: Sequence[ToolSpec], *, ask: bool = True) -> str:
+        """The conversation as the model reads it; with `ask`, up to where the assistant begins to speak."""
+        template = self._templates.get("tool_use" if tools else "default") or self._templates["default"]
+        try:
+            return template.render(
+                messages=[self._plain(message) for message in messages],
+                tools=[_declared(tool) for tool in tools] or None,
+                documents=None,
+                add_generation_prompt=ask,
+                **self._named,
+            )
+        except (jinja2.TemplateError, TypeError, ValueError, LookupError) as error:
+            raise ModelError(f"The model's chat template refuses the conversation: {error}.") from error
+
+    def encode(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self.tokenizer.decode(list(ids), skip_special_tokens=False)
+
+    def prompt_ids(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], seen: Sequence[int] = ()
+    ) -> list[int]:
+        """Ids to answer after: `seen` and what the template appends to it, or a fresh rendering.
+
+        Fresh when there is nothing to extend, or when the template rewrote what stood before the last
+        assistant turn or that turn itself.
+        """
+        asked = self.render(messages, tools)
+        appended = self._appended(messages, tools, asked) if seen else None
+        if appended is None:
+            return self.encode(asked)
+        text, end = appended
+        if seen[-1] == self.tokenizer.token_to_id(end):
+            text = text.removeprefix(end)
+        return [*seen, *self.encode(text)]
+
+    def _appended(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], asked: str
+    ) -> tuple[str, str] | None:
+        """What follows the last assistant turn, from its end-of-turn text on, and that text."""
+        spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+        if not spoken:
+            return None
+        told = self.render(messages[: spoken[-1] + 1], tools, ask=False)
+        before = self.render(messages[: spoken[-1]], tools)
+        if not (asked.startswith(told) and told.startswith(before)):
+            return None
+        cut, end = max((told.rfind(text), text) for text in self.ends.values())
+        return (asked[cut:], end) if cut >= len(before) else None
+
+    def stream(self) -> Callable[[int], str | None]:
+        """A function that takes ids one by one and gives the text as soon as its bytes are complete."""
+        decoder = DecodeStream(skip_special_tokens=False)
+        return lambda token: decoder.step(self.tokenizer, token)
+
+    def _plain(self, message: Message) -> dict[str, Any]:
+        """A message as templates want it: text content, arguments as objects, no control tokens inside."""
+        plain = {**message, "content": _text_content(message.get("content"))}
+        if message.get("tool_calls"):
+            plain["tool_calls"] = [_with_object_arguments(call) for call in message["tool_calls"]]
+        return self._inert(plain)
+
+    def _inert(self, value: Any) -> Any:
+        """`value` with control tokens in its texts broken up, so that nobody ends a turn by writing so."""
+        if isinstance(value, str):
+            for special in self.specials:
+                if special in value:
+                    value = value.replace(special, f"{special[0]} {special[1:]}")
+            return value
+        if isinstance(value, dict):
+            return {key: self._inert(inner) for key, inner in value.items()}
+        return [self._inert(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _tokenizer(directory: Path) -> Tokenizer:
+    path = directory / "tokenizer.json"
+    if not path.exists():
+        raise ModelError(f"The model directory {directory} has no tokenizer.json.")
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise ModelError(f"{path} is not a readable tokenizer: {error}.") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _special_texts(tokenizer: Tokenizer) -> list[str]:
+    return [
+        t.content for t in tokenizer.get_added_tokens_decoder().values() if t.special and len(t.content) > 1
+    ]
+
+
+def _turn_ends(directory: Path, settings: Mapping[str, Any], tokenizer: Tokenizer) -> dict[int, str]:
+    """Ids that end a turn with their texts, from all places where a directory may name them."""
+    ids: set[int | None] = set()
+    for name in ("generation_config.json", "config.json"):
+        named = read_optional_json(directory / name).get("eos_token_id")
+        ids.update(i for i in (named if isinstance(named, list) else [named]) if isinstance(i, int))
+    for text in (_text_of(settings.get("eos_token")), *TURN_ENDS):
+        ids.add(tokenizer.token_to_id(text) if text else None)
+    ends = {i: tokenizer.id_to_token(i) for i in sorted(i for i in ids if i is not None)}
+    if not any(ends.values()):
+        raise ModelError(f"The model in {directory} names no end-of-turn token (eos_token).")
+    return {i: text for i, text in ends.items() if text}
+
+
+def _text_of(token: Any) -> str | None:
+    """A special token as tokenizer_config.json writes it: a text, or an object with its content."""
+    text = token.get("content") if isinstance(token, dict) else token
+    return text if isinstance(text, str) else None
+
+
+def _templates(directory: Path, settings: Mapping[str, Any]) -> dict[str, jinja2.Template]:
+    """The chat template, or several by name; "default" is always among them."""
+    file = directory / "chat_template.jinja"
+    given = file.read_text(encoding="utf-8") if file.exists() else settings.get("chat_template")
+    if isinstance(given, str):
+        given = [{"name": "default", "template": given}]
+    try:
+        sources = {entry["name"]: entry["template"] for entry in given or []}
+        compiled = {name: _environment().from_string(source) for name, source in sources.items()}
+    except (jinja2.TemplateError, LookupError, TypeError) as error:
+        raise ModelError(f"The chat template in {directory} cannot be used: {error}.") from error
+    if "default" not in compiled:
+        raise ModelError(
+            f"The model in {directory} has no chat template; use an instruction-tuned model, or add "
+            "a chat_template.jinja."
+        )
+    return compiled
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
+    )
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    return environment
+
+
+def _tojson(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    return json.dumps(
+        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
+    )
+
+
+def _refuse(message: str) -> NoReturn:
+    raise jinja2.TemplateError(message)
+
+
+def _declared(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _text_content(content: Any) -> str:
+    """Content as text: OpenAI also allows null and a list of text parts."""
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content if part.get("type") == "text")
+    return content or ""
+
+
+def _with_object_arguments(call: dict[str, Any]) -> dict[str, Any]:
+    """A tool call whose arguments are an object; OpenAI's form has them as JSON text."""
+    function = call["function"]
+    arguments = function.get("arguments")
+    if not isinstance(arguments, str):
+        return call
+    try:
+        return {**call, "function": {**function, "arguments": json.loads(arguments or "{}")}}
+    except ValueError:
+        return call

@@ -1,0 +1,137 @@
+"""The embedded engine: many conversations at once on one torch thread, without a server.
+
+`chat` puts a request in line; one pump admits requests in the order of their arrival, whenever every
+coroutine that could run has had its turn, and decodes one token for all of them. There is no clock in
+it: the same calls give the same batches. Which slot and which part of the trunk a conversation has is
+decided in `seats.py`, the arithmetic is done in `sampler.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from gpu_worker.engines.embedded.adapter import Swappable
+from gpu_worker.engines.embedded.calls import read_calls
+from gpu_worker.engines.embedded.chat import Chat
+from gpu_worker.engines.embedded.decoder import Decoder
+from gpu_worker.engines.embedded.directory import ModelError, locate
+from gpu_worker.engines.embedded.sampler import Sampler
+from gpu_worker.engines.embedded.seats import Seats, Turn
+from gpu_worker.engines.embedded.stream import TurnText
+from gpu_worker.types import Completion, Message, Sampling, ToolSpec
+
+YIELDS = 3
+"""How often the pump lets the others run before a step: a rollout may await through a few layers."""
+
+
+class EmbeddedEngine:
+    """types.Engine on torch. Raises ModelError when the model cannot be used."""
+
+    def __init__(self, model: str | Path, *, slots: int = 160, max_context: int = 1024) -> None:
+        directory = locate(model)
+        self.chat_form = Chat(directory)
+        decoder = Decoder.load(directory)
+        if self.chat_form.size > decoder.shape.vocab:
+            raise ModelError(f"The tokenizer in {directory} has more ids than the model knows.")
+        self.max_context = min(max_context, decoder.shape.max_positions)
+        self.weights = Swappable(decoder)
+        self.sampler = Sampler(decoder, slots, self.max_context)
+        self.seats = Seats(self.sampler, slots, trunk_room=self.max_context)
+        self.ends = torch.tensor(sorted(self.chat_form.ends))
+        self._pump: asyncio.Task[None] | None = None
+
+    async def chat(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSpec],
+        sampling: Sampling,
+        *,
+        conversation: str = "",
+        seen: Sequence[int] = (),
+        on_text: Callable[[str], None] | None = None,
+    ) -> Completion:
+        prompt = self.chat_form.prompt_ids(messages, tools, seen)
+        limit = min(len(prompt) + sampling.max_tokens, self.max_context)
+        watched = on_text is not None or any(sampling.stop)
+        text = TurnText(sampling.stop, on_text, self.chat_form.stream()) if watched else None
+        done = asyncio.get_running_loop().create_future()
+        turn = Turn(prompt, sampling, limit, conversation, done, text, known=list(prompt))
+        if limit > len(prompt):
+            await self._sampled(turn)
+        return self._completion(turn)
+
+    async def _sampled(self, turn: Turn) -> None:
+        self.seats.join(turn)
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.get_running_loop().create_task(self._run())
+        try:
+            await turn.done
+        finally:
+            self.seats.leave(turn)
+
+    def release(self, conversation: str) -> None:
+        self.seats.forget(conversation)
+
+    def use_adapter(self, directory: Path | None) -> None:
+        self.weights.use(directory)
+        self.seats.start_over()
+
+    async def _run(self) -> None:
+        """Step until nobody waits; an error in a step goes to everybody who waits for its outcome."""
+        while self.seats.occupied:
+            for _ in range(YIELDS):
+                await asyncio.sleep(0)
+            try:
+                self._step()
+            except Exception as error:
+                self.seats.fail(error)
+
+    def _step(self) -> None:
+        """Draw one more id for everybody: those seated by decoding, those who come in by prefill."""
+        if self.seats.seated:
+            self.sampler.decode(torch.tensor(sorted(self.seats.seated)))
+        fills = self.seats.admit()
+        if fills:
+            self.sampler.prefill(fills)
+        if self.seats.seated:
+            self._finish_turns(torch.tensor(sorted(self.seats.seated)))
+
+    def _finish_turns(self, slots: torch.Tensor) -> None:
+        newest = self.sampler.newest(slots)
+        ended = torch.isin(newest, self.ends)
+        over = set(slots[ended | self.sampler.full(slots)].tolist())
+        for slot, token, end in zip(slots.tolist(), newest.tolist(), ended.tolist(), strict=True):
+            text = self.seats.seated[slot].text
+            if text is not None and not end and text.add(token):
+                over.add(slot)
+        for slot in sorted(over):
+            self.seats.finish(self.seats.seated[slot])
+
+    def _completion(self, turn: Turn) -> Completion:
+        tokens = turn.tokens
+        ended = bool(tokens) and tokens[-1] in self.chat_form.ends
+        stopped = turn.text is not None and turn.text.stopped
+        said = (
+            turn.text.text if turn.text and stopped else self.chat_form.decode(tokens[: len(tokens) - ended])
+        )
+        reading = read_calls(said, f"call_{len(turn.prompt)}")
+        if turn.text is not None and reading.problem is None:
+            turn.text.finish(reading.content)
+        return Completion(
+            text=reading.content,
+            tool_calls=reading.calls,
+            prompt_ids=tuple(turn.prompt),
+            token_ids=tuple(tokens),
+            logprobs=tuple(turn.logprobs),
+            finish="stop" if ended or stopped else _cut(turn),
+            problem=reading.problem,
+        )
+
+
+def _cut(turn: Turn) -> Literal["length", "context"]:
+    return "length" if len(turn.tokens) >= turn.sampling.max_tokens else "context"
