@@ -26,8 +26,14 @@ ASIDE = ".aside-"
 """What directories are called while they are written or deleted."""
 
 
-class DiskFull(Exception):
+class DiskFull(OSError):
     """There is no room for a checkpoint; the sentence says what to do. Earlier checkpoints are untouched."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(errno.ENOSPC, sentence)
+
+    def __str__(self) -> str:
+        return str(self.strerror)
 
 
 class Broken(Exception):
