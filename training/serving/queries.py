@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
@@ -110,8 +109,3 @@ def _key_with_checkpoint(authorization: str, model: str) -> ApiKey:
         own = own.filter(deployments__alias=model, deployments__owner=OuterRef("owner"))
     keys = _keys(authorization).annotate(checkpoint_id=Subquery(own.values("pk")[:1]))
     return _checked(authorization, keys)
-
-
-def keys_of(owner: User) -> QuerySet[ApiKey]:
-    """The keys of this person that still work, newest first."""
-    return ApiKey.objects.filter(owner=owner, revoked_at=None).order_by("-created_at", "-pk")

@@ -36,6 +36,13 @@ def make_key(*, owner: User, name: str) -> tuple[ApiKey, str]:
     return row, key
 
 
+def free_key_name(*, owner: User, stem: str) -> str:
+    """`stem`, or `stem 2`, `stem 3`, …: the first name that no working key of this owner has."""
+    taken = set(ApiKey.objects.filter(owner=owner, revoked_at=None).values_list("name", flat=True))
+    names = (stem[:70], *(f"{stem[:70]} {number}" for number in range(2, MAX_KEYS + 2)))
+    return next(name for name in names if name not in taken)
+
+
 def revoke_key(*, key: ApiKey) -> None:
     """From now on the key is refused. There is no way back; revoking twice changes nothing."""
     ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=timezone.now())
