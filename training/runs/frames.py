@@ -1,0 +1,74 @@
+"""A frame: what changed on a run's page since a sequence number, drawn with the page's own partials.
+
+A frame holds nothing personal (no tokens, no names of people, no local times), so that the same bytes
+go to every browser that looks at the run in the same language.
+"""
+
+import json
+from dataclasses import dataclass
+
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from training.models import Event, Run
+from training.runs import events, queries
+
+FAR_BEHIND = 500
+"""Events; whoever is further behind gets the whole page's lists anew instead of every step in between."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a browser is: the last event it has, the head it shows, the language it reads."""
+
+    seq: int
+    head: tuple[object, ...] | None
+    language: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What takes a browser from one place to the next."""
+
+    text: str
+    place: Place
+
+
+def frame_from(run: Run, place: Place) -> Frame | None:
+    """What has changed for a browser at `place`; None if nothing has."""
+    with translation.override(place.language):
+        status = queries.status(run)
+        behind = run.last_seq - place.seq
+        if behind <= 0 and status.key == place.head:
+            return None
+        whole = not 0 <= behind <= FAR_BEHIND
+        news = [] if whole else events.after(run.pk, place.seq, limit=FAR_BEHIND)
+        fold = queries.whole_page(run) if whole else queries.fold(news, place.seq)
+        content = render_to_string(
+            "runs/_frame.html",
+            {
+                "run": run,
+                "status": status,
+                "fold": fold,
+                "latest": fold.latest,
+                "first": queries.first_step(run) if fold.latest else None,
+                "counts": queries.counts(run) if whole or any(fold.tiles.values()) else {},
+                "whole": whole,
+                "finished": run.state == Run.State.DONE if whole else _says_done(news),
+            },
+        )
+    text = json.dumps({"first": place.seq, "last": fold.last, "content": content}, ensure_ascii=False)
+    return Frame(text, Place(fold.last, status.key, place.language))
+
+
+def _says_done(news: list[Event]) -> bool:
+    return any(event.kind == "state" and event.payload["state"] == Run.State.DONE for event in news)
+
+
+def frames_from(run_id: int, places: set[Place]) -> dict[Place, Frame] | None:
+    """The frame for each place that something has changed for; None when the run is gone."""
+    run = Run.objects.select_related("agent").filter(pk=run_id).first()
+    if run is None:
+        return None
+    found = {place: frame_from(run, place) for place in places}
+    return {place: frame for place, frame in found.items() if frame is not None}

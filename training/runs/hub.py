@@ -1,0 +1,180 @@
+"""One hub per watched run and process: reads what is new, draws it once, hands it to every browser.
+
+The doorbell only makes it look sooner; without Redis it looks once a second. What a frame holds is
+left to `frames`, who may watch to `consumers`.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+from redis.exceptions import RedisError
+
+from training.runs import events, queries
+from training.runs.frames import Place, frames_from
+
+log = logging.getLogger(__name__)
+
+CLOCK = 1.0
+"""Seconds between two looks when nobody rings."""
+SPACING = 0.2
+"""Seconds between two pushes at least: five a second."""
+CHECK_EVERY = 5.0
+"""Seconds between two checks that every browser is still signed in."""
+WINDOW = 8
+"""Frames a browser may have received without saying that it has drawn them."""
+PATIENCE = 30.0
+"""Seconds a browser may say nothing with frames on their way, until it is dropped."""
+SOCKETS_PER_USER = 20
+
+SIGNED_OUT = 4403
+GONE = 4404
+TOO_SLOW = 1013
+
+
+@dataclass(eq=False)
+class Viewer:
+    """One browser. It gets no frame before it has said where it is, and never more than WINDOW ahead."""
+
+    user: int
+    session: str
+    language: str
+    send: Callable[[str], Awaitable[None]]
+    close: Callable[[int], Awaitable[None]]
+    place: Place | None = None
+    on_their_way: int = 0
+    heard_at: float = 0.0
+
+    def is_at(self, seq: int) -> None:
+        """The browser has everything up to `seq` and nothing of what was sent since."""
+        self.place = Place(seq, None, self.language)
+        self.on_their_way = 0
+        self.heard_at = time.monotonic()
+
+    def has_drawn(self) -> None:
+        self.on_their_way = max(0, self.on_their_way - 1)
+        self.heard_at = time.monotonic()
+
+    @property
+    def ready(self) -> bool:
+        return self.place is not None and self.on_their_way < WINDOW
+
+    @property
+    def too_slow(self) -> bool:
+        return self.on_their_way > 0 and time.monotonic() - self.heard_at > PATIENCE
+
+
+class Hub:
+    """Serves the viewers of one run until the last one leaves."""
+
+    def __init__(self, run_id: int) -> None:
+        self.run_id = run_id
+        self.viewers: set[Viewer] = set()
+        self.bell = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._serve()), asyncio.create_task(self._listen())]
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def push(self) -> None:
+        """Send every viewer that is ready what changed since its place; equal places share a frame."""
+        waiting = [viewer for viewer in self.viewers if viewer.ready]
+        places = {viewer.place for viewer in waiting if viewer.place}
+        if not places:
+            return
+        frames = await database_sync_to_async(frames_from)(self.run_id, places)
+        if frames is None:
+            await self._close(set(self.viewers), GONE)
+            return
+        for viewer in waiting:
+            frame = frames.get(viewer.place) if viewer.place else None
+            if frame and viewer in self.viewers:
+                if not viewer.on_their_way:
+                    viewer.heard_at = time.monotonic()
+                viewer.place = frame.place
+                viewer.on_their_way += 1
+                await viewer.send(frame.text)
+
+    async def check(self) -> None:
+        """Drop who signed out, lost the run, or does not read what is sent."""
+        await self._close({viewer for viewer in self.viewers if viewer.too_slow}, TOO_SLOW)
+        sessions = {viewer.session: viewer.user for viewer in self.viewers}
+        allowed = await database_sync_to_async(queries.may_watch)(self.run_id, sessions)
+        await self._close({viewer for viewer in self.viewers if viewer.session not in allowed}, SIGNED_OUT)
+
+    async def _close(self, viewers: set[Viewer], code: int) -> None:
+        for viewer in viewers:
+            leave(self.run_id, viewer)
+            await viewer.close(code)
+
+    async def _serve(self) -> None:
+        next_check = time.monotonic() + CHECK_EVERY
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.bell.wait(), CLOCK - SPACING)
+            self.bell.clear()
+            try:
+                await self.push()
+                if time.monotonic() >= next_check:
+                    next_check = time.monotonic() + CHECK_EVERY
+                    await self.check()
+            except Exception:  # a locked database, say: the next look makes up for this one
+                log.exception("Run %s could not be shown; trying again", self.run_id)
+            await asyncio.sleep(SPACING)
+
+    async def _listen(self) -> None:
+        """Ring the bell whenever somebody rings the doorbell; without Redis, try again now and then."""
+        layer, group = get_channel_layer(), events.doorbell(self.run_id)
+        while True:
+            channel = None
+            try:
+                channel = await layer.new_channel()
+                await layer.group_add(group, channel)
+                while True:
+                    await layer.receive(channel)
+                    self.bell.set()
+            except (RedisError, OSError) as error:
+                log.info("No doorbell for run %s: %s", self.run_id, error)
+                await asyncio.sleep(2 * CLOCK)
+            finally:
+                if channel:
+                    with suppress(RedisError, OSError):
+                        await layer.group_discard(group, channel)
+
+
+_hubs: dict[int, Hub] = {}
+
+
+def join(run_id: int, viewer: Viewer) -> Hub:
+    """Let a viewer watch a run; the first one opens its hub."""
+    hub = _hubs.get(run_id)
+    if hub is None:
+        hub = _hubs[run_id] = Hub(run_id)
+        hub.start()
+    hub.viewers.add(viewer)
+    return hub
+
+
+def leave(run_id: int, viewer: Viewer) -> None:
+    """The last viewer to leave closes the hub. Leaving twice is harmless."""
+    hub = _hubs.get(run_id)
+    if hub is None:
+        return
+    hub.viewers.discard(viewer)
+    if not hub.viewers:
+        del _hubs[run_id]
+        hub.stop()
+
+
+def sockets_of(user: int) -> int:
+    """How many sockets a user has open in this process."""
+    return sum(viewer.user == user for hub in _hubs.values() for viewer in hub.viewers)

@@ -1,0 +1,283 @@
+"""Reads for the home page, a run's page and its live stream.
+
+Everything a run's page shows is a fold of its events up to a sequence number, plus the Run row; so a
+page and the frames that follow it can neither overlap nor leave a gap. Nothing here writes.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from training.models import Event, Group, Run, StepMetrics
+from training.runs import words
+from training.runs.eta import Remaining, remaining
+from training.runs.sparkline import Sparkline, sparkline
+
+CARDS = 50
+TILES = 400
+LINES = 500
+PAGE = 50
+
+HELD_OUT = ("baseline", "trained")
+
+
+@dataclass(frozen=True)
+class RunCard:
+    """A run on the home page."""
+
+    run: Run
+    happening: str
+    headline: str
+    percent: int
+    curve: Sparkline | None
+    remaining: Remaining | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """What the head of a run's page shows; the same for everybody who may look."""
+
+    run: Run
+    happening: str
+    headline: str
+    doing: str
+    done: int
+    total: int
+    percent: int
+    step_now: int
+    remaining: Remaining | None
+    silent: bool
+
+    @property
+    def over(self) -> bool:
+        return self.run.state in Run.OVER
+
+    @property
+    def title(self) -> str:
+        """For the browser's tab: how far, what, which."""
+        state = self.run.get_state_display()
+        shown = f"{self.percent} % {state}" if self.run.state in (*Run.ACTIVE, Run.State.PAUSED) else state
+        return f"{shown} · {self.run.name}"
+
+    @property
+    def spoken(self) -> str:
+        """For screen readers; in tens of per cent, so that it is not read out all the time."""
+        return _("%(state)s, %(percent)s %% done") % {
+            "state": self.run.get_state_display(),
+            "percent": self.percent // 10 * 10,
+        }
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Changes when the head must be drawn again; the same in every language."""
+        run = self.run
+        shown = (run.state, run.wish, run.step, run.steps, run.error, bool(run.summary), self.silent)
+        return (*shown, *sorted(run.progress.items()))
+
+
+@dataclass
+class Fold:
+    """What events say, ready to be drawn. Groups and lines are in the order of the events."""
+
+    first: int
+    last: int
+    cards: list[Group] = field(default_factory=list)
+    tiles: dict[str, list[Group]] = field(default_factory=lambda: {label: [] for label in HELD_OUT})
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[words.Line] = field(default_factory=list)
+
+    @property
+    def newest_cards(self) -> list[Group]:
+        """The cards a page has room for, newest first."""
+        return self.cards[::-1][:CARDS]
+
+    @property
+    def latest(self) -> dict[str, Any] | None:
+        """The newest training step of the curve."""
+        return next((row for row in reversed(self.curve) if row["kind"] == "step"), None)
+
+
+def runs_of(user: User) -> QuerySet[Run]:
+    return Run.objects.filter(owner=user).select_related("agent")
+
+
+def home(user: User) -> dict[str, Any]:
+    """The person's runs: going on, waiting, over (newest 30)."""
+    runs = runs_of(user)
+    active = runs.filter(state__in=[*Run.ACTIVE, Run.State.PAUSED])
+    return {
+        "running": [_run_card(run) for run in active],
+        "queued": [_run_card(run) for run in runs.filter(state=Run.State.QUEUED).order_by("queued_at")],
+        "over": [_run_card(run) for run in runs.filter(state__in=Run.OVER).order_by("-id")[:30]],
+    }
+
+
+def _run_card(run: Run) -> RunCard:
+    rewards, seconds = _rewards_and_seconds(run)
+    return RunCard(
+        run=run,
+        happening=words.happening(run),
+        headline=words.headline(run),
+        percent=_percent(run),
+        curve=sparkline(rewards),
+        remaining=_remaining(run, seconds),
+    )
+
+
+def _rewards_and_seconds(run: Run) -> tuple[list[float], list[float]]:
+    newest = StepMetrics.objects.filter(run=run).order_by("-step").values_list("values", flat=True)[:200]
+    values = list(newest)[::-1]
+    return [v["reward"] for v in values], [v["seconds"] for v in values]
+
+
+def _remaining(run: Run, seconds: Sequence[float]) -> Remaining | None:
+    return remaining(seconds, run.steps - run.step) if run.state == Run.State.TRAINING else None
+
+
+def _percent(run: Run) -> int:
+    """How much of the training is done; a step that is going on counts in part."""
+    if run.state in (Run.State.DONE, Run.State.EVALUATING):
+        return 100
+    if not run.steps:
+        return 0
+    steps = float(run.step)
+    progress = run.progress
+    if run.state == Run.State.TRAINING and progress.get("what") == "rollouts" and progress.get("total"):
+        steps += 0.8 * min(1.0, progress["done"] / progress["total"])
+    return min(100, int(100 * steps / run.steps))
+
+
+def status(run: Run) -> Status:
+    _rewards, seconds = _rewards_and_seconds(run)
+    progress = run.progress if run.state in Run.ACTIVE else {}
+    training = run.state == Run.State.TRAINING
+    return Status(
+        run=run,
+        happening=words.happening(run),
+        headline=words.headline(run),
+        doing=str(words.DOING.get(progress.get("what", ""), "")),
+        done=progress.get("done", 0),
+        total=progress.get("total", 0),
+        percent=_percent(run),
+        step_now=min(run.step + 1, run.steps) if training else run.step,
+        remaining=_remaining(run, seconds),
+        silent=run.state in Run.ACTIVE and run.lease_until is not None and run.lease_until < timezone.now(),
+    )
+
+
+def counts(run: Run) -> dict[str, dict[str, int]]:
+    """How many unseen scenarios were tried before and after training, and how many succeeded."""
+    rows = (
+        Group.objects.filter(run=run, label__in=HELD_OUT)
+        .order_by()
+        .values("label")
+        .annotate(tries=Count("pk"), succeeded=Count("pk", filter=Q(successes__gt=0)))
+    )
+    return {row["label"]: {"tries": row["tries"], "successes": row["succeeded"]} for row in rows}
+
+
+def first_step(run: Run) -> dict[str, Any] | None:
+    """The metrics of the run's first finished step."""
+    values: dict[str, Any] | None = (
+        StepMetrics.objects.filter(run=run).order_by("step").values_list("values", flat=True).first()
+    )
+    return values
+
+
+def fold(events: Sequence[Event], first: int) -> Fold:
+    """What `events` (in order, all above `first`) add to the page."""
+    groups = _groups(e.payload["group_id"] for e in events if e.kind == "group")
+    found = Fold(first=first, last=events[-1].seq if events else first)
+    for event in events:
+        found.lines.append(words.line(event, groups))
+        if event.kind in ("step", "evaluation"):
+            found.curve.append(curve_row(event))
+        elif event.kind == "group" and event.payload["group_id"] in groups:
+            group = groups[event.payload["group_id"]]
+            if group.label == "train":
+                found.cards.append(group)
+            elif group.label in HELD_OUT:
+                found.tiles[group.label].append(group)
+    return found
+
+
+def whole_page(run: Run) -> Fold:
+    """The fold of all events up to the newest, each list cut to what a page shows."""
+    last = run.last_seq
+    known = Event.objects.filter(run=run, seq__lte=last)
+    lines = list(known.order_by("-seq")[:LINES])[::-1]
+    of_groups = known.filter(kind="group").order_by("-seq")
+    cards = list(of_groups.filter(payload__label="train")[:CARDS])[::-1]
+    tiles = {label: list(of_groups.filter(payload__label=label)[:TILES])[::-1] for label in HELD_OUT}
+    wanted = [*lines, *cards, *(event for events in tiles.values() for event in events)]
+    groups = _groups(e.payload["group_id"] for e in wanted if e.kind == "group")
+
+    def in_order(events: Sequence[Event]) -> list[Group]:
+        return [groups[e.payload["group_id"]] for e in events if e.payload["group_id"] in groups]
+
+    return Fold(
+        first=0,
+        last=last,
+        cards=in_order(cards),
+        tiles={label: in_order(events) for label, events in tiles.items()},
+        curve=[curve_row(e) for e in known.filter(kind__in=("step", "evaluation")).order_by("seq")],
+        lines=[words.line(event, groups) for event in lines],
+    )
+
+
+def lines_before(run: Run, seq: int) -> list[words.Line]:
+    """The page of log lines that ends just before `seq`."""
+    events = list(Event.objects.filter(run=run, seq__lt=seq).order_by("-seq")[:LINES])[::-1]
+    groups = _groups(e.payload["group_id"] for e in events if e.kind == "group")
+    return [words.line(event, groups) for event in events]
+
+
+def _groups(ids: Iterable[int]) -> dict[int, Group]:
+    wanted = set(ids)
+    found: dict[int, Group] = {}
+    if wanted:
+        tries = Group.objects.prefetch_related("trajectories")
+        found = tries.in_bulk(wanted)
+    return found
+
+
+def curve_row(event: Event) -> dict[str, Any]:
+    """One row of the curve's table: a training step, or an evaluation with its 95 % interval."""
+    payload = event.payload
+    if event.kind == "step":
+        metrics = payload["metrics"]
+        return {
+            "kind": "step",
+            "seq": event.seq,
+            "step": payload["step"],
+            "reward": metrics.get("reward"),
+            "success": metrics.get("success"),
+            "metrics": metrics,
+        }
+    return {"kind": "evaluation", "seq": event.seq, "name": words.LABELS.get(payload["label"]), **payload}
+
+
+def groups_page(run: Run, *, label: str, step: int | None, before: int | None) -> list[Group]:
+    """A page of a run's groups, newest first; `before` is the id the page before ended with."""
+    groups = Group.objects.filter(run=run).prefetch_related("trajectories")
+    if label:
+        groups = groups.filter(label=label)
+    if step is not None:
+        groups = groups.filter(step=step)
+    if before is not None:
+        groups = groups.filter(pk__lt=before)
+    return list(groups.order_by("-pk")[: PAGE + 1])
+
+
+def may_watch(run_id: int, sessions: dict[str, int]) -> set[str]:
+    """Which of these sessions (key -> user id) are alive and belong to the run's active owner."""
+    owners = User.objects.filter(runs=run_id, is_active=True).values_list("pk", flat=True)
+    owner = owners.first()
+    alive = Session.objects.filter(session_key__in=sessions, expire_date__gt=timezone.now())
+    return {key for key in alive.values_list("session_key", flat=True) if sessions[key] == owner}
