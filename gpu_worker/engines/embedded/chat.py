@@ -27,6 +27,18 @@ TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>")
 """Texts that end a turn in the families the decoder knows, whether or not a config names them."""
 
 
+REFUSALS = (
+    jinja2.TemplateError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+)
+"""What a template may raise over a conversation it was not written for."""
+
+
 class Generation(Extension):
     """The {% generation %} tag of training templates: its body, as it is."""
 
@@ -64,7 +76,7 @@ class Chat:
                 add_generation_prompt=ask,
                 **self._named,
             )
-        except (jinja2.TemplateError, TypeError, ValueError, LookupError) as error:
+        except REFUSALS as error:
             raise ModelError(f"The model's chat template refuses the conversation: {error}.") from error
 
     def encode(self, text: str) -> list[int]:
