@@ -7,6 +7,7 @@ template, config, safetensors) is what a real directory has. What a model should
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -73,6 +74,35 @@ def build(
     (directory / "tokenizer_config.json").write_text(json.dumps(settings, indent=2))
     (directory / "chat_template.jinja").write_text(CHAT_TEMPLATE)
     _save_weights(directory, family, seed, tied, shard, tokenizer)
+    return directory
+
+
+def build_speaking(directory: Path, pieces: Sequence[str]) -> Path:
+    """Write a model that answers whatever it is asked with `pieces` (all different), and ends its turn.
+
+    Its layers add nothing: each id points to the next one through the output matrix.
+    """
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    build(directory, tied=False)
+    tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
+    tokenizer.add_tokens([AddedToken(piece, special=False, normalized=False) for piece in pieces])
+    tokenizer.save(str(directory / "tokenizer.json"))
+    chain = [tokenizer.token_to_id(text) for text in ("\u010a", *pieces, "<|im_end|>")]
+    vocabulary, hidden = tokenizer.get_vocab_size(), 32
+    weights = {
+        n: x if "norm" in n else x.zero_() for n, x in load_file(directory / "model.safetensors").items()
+    }
+    weights["model.norm.weight"] = torch.ones(hidden)
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        weights[name] = torch.zeros(vocabulary, hidden)
+    for place, (this, following) in enumerate(zip(chain, chain[1:], strict=False)):
+        weights["model.embed_tokens.weight"][this, place] = 1.0
+        weights["lm_head.weight"][following, place] = 20.0
+    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps({**config, "vocab_size": vocabulary}))
     return directory
 
 
