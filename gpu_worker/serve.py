@@ -73,7 +73,8 @@ class ModelServer:
             return _error(error.status, "bad_request", error.reason)
 
     async def health(self, request: web.Request) -> web.Response:
-        return web.json_response({"ok": True, "models": self.engines.loaded})
+        found = {"ok": True, "models": self.engines.loaded, "answering": self.engines.answering}
+        return web.json_response(found)
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         ask = read_ask(await _object(request))

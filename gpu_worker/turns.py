@@ -138,6 +138,10 @@ class Engines(Generic[E]):
     def loaded(self) -> list[str]:
         return [str(path) for path in self._turns]
 
+    @property
+    def answering(self) -> int:
+        return sum(turns.users for turns in self._turns.values())
+
     async def turns(self, model: Path) -> Turns[E]:
         """Raises Refusal (503) when every loaded model is busy, and what loading raises."""
         if model not in self._turns:

@@ -17,10 +17,8 @@ from typing import Any
 
 import httpx
 import pytest
-import torch
-from safetensors.torch import save_file
 
-from gpu_worker.engines.embedded.decoder import Decoder
+from tests.tiny_adapter import build_adapter
 
 KEY = "a-key-of-the-model-server"
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,21 +93,7 @@ def server(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def adapter(server: Server, name: str, seed: int) -> Path:
-    """A random LoRA adapter in PEFT's files, strong enough to change what is said."""
-    directory = server.allowed / name
-    directory.mkdir(exist_ok=True)
-    generator = torch.Generator().manual_seed(seed)
-    tensors = {}
-    for weight, parameter in Decoder.load(Path(server.model)).named_parameters():
-        if weight.endswith("_proj.weight"):
-            module = f"base_model.model.{weight.removesuffix('.weight')}"
-            rows, columns = parameter.shape
-            tensors[f"{module}.lora_A.weight"] = torch.randn(2, columns, generator=generator)
-            tensors[f"{module}.lora_B.weight"] = torch.randn(rows, 2, generator=generator)
-    save_file(tensors, directory / "adapter_model.safetensors")
-    config = {"peft_type": "LORA", "r": 2, "lora_alpha": 4, "bias": "none", "target_modules": ["q_proj"]}
-    (directory / "adapter_config.json").write_text(json.dumps(config))
-    return directory
+    return build_adapter(server.allowed / name, Path(server.model), seed=seed)
 
 
 def said(answers: list[dict[str, Any]]) -> list[Any]:
