@@ -6,6 +6,7 @@ the same seed makes the same choices on any day. Which generator a seed is fed t
 
 import hashlib
 import random
+from functools import lru_cache
 
 
 def seed_for(job_seed: int, purpose: str, *place: int) -> int:
@@ -14,8 +15,7 @@ def seed_for(job_seed: int, purpose: str, *place: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def shuffled(count: int, seed: int) -> list[int]:
+@lru_cache(maxsize=4)
+def shuffled(count: int, seed: int) -> tuple[int, ...]:
     """The numbers 0 … count - 1 in an order that the seed decides."""
-    order = list(range(count))
-    random.Random(seed).shuffle(order)
-    return order
+    return tuple(random.Random(seed).sample(range(count), count))

@@ -1,0 +1,127 @@
+"""Where tries are played and judged: groups of scenarios at once, each reported as soon as it is judged.
+
+Every group goes to the judge the moment its last try ends, while others are still playing. Results come
+back in the order of the scenarios, whatever finished first. What is learned from them is the loop's part.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from gpu_worker.grpo import is_tied
+from gpu_worker.rollout import Place, at_once, play_group
+from gpu_worker.types import (
+    Engine,
+    Environment,
+    Evaluation,
+    Group,
+    GroupDropped,
+    GroupJudged,
+    Job,
+    Judge,
+    JudgeFailed,
+    Log,
+    Outcome,
+    Progress,
+    Record,
+    Report,
+    Scenario,
+    Split,
+    Wish,
+)
+
+Label = Literal["train", "baseline", "validation", "trained"]
+SPLITS: dict[Label, Split] = {"train": "train", "baseline": "test", "validation": "val", "trained": "test"}
+
+
+@dataclass(frozen=True)
+class Played:
+    """The judged groups of a round in the order of their scenarios, and how long it took."""
+
+    groups: tuple[Group, ...]
+    dropped: int
+    sample_seconds: float
+    judge_seconds: float
+    """Time the judge took after the last try had ended; what it took before costs nothing."""
+
+
+class Arena:
+    """One job's players: environment, engine and judge, and the `record` they report to."""
+
+    def __init__(
+        self, job: Job, environment: Environment, engine: Engine, judge: Judge, record: Record
+    ) -> None:
+        self.job, self.environment, self.engine, self.judge = job, environment, engine, judge
+        self.wish: Wish = "go"
+        self._record = record
+
+    def tell(self, report: Report) -> None:
+        """Report, and remember what the run's owner wishes."""
+        self.wish = self._record(report)
+
+    async def practise(self, scenarios: Sequence[Scenario], step: int, first: int) -> Played:
+        """Play one group of job.group_size tries at each scenario; `first` is the first group's index."""
+        return await self._play(_Round(self, "train", step, first, self.job.group_size), scenarios)
+
+    async def examine(self, scenarios: Sequence[Scenario], label: Label, step: int) -> Evaluation:
+        """One try at each held-out scenario; the same seeds every time, so that evaluations are paired."""
+        played = await self._play(_Round(self, label, step, 0, 1), scenarios)
+        tries = [trajectory for group in played.groups for trajectory in group.trajectories]
+        outcomes = tuple(Outcome(t.scenario_id, t.success, t.reward) for t in tries)
+        assert label != "train"
+        return Evaluation(label, step, SPLITS[label], outcomes)
+
+    async def _play(self, round_: "_Round", scenarios: Sequence[Scenario]) -> Played:
+        began = time.monotonic()
+        round_.total = len(scenarios) * round_.tries
+        judged = await at_once([round_.group(scenario, at) for at, scenario in enumerate(scenarios)])
+        over = time.monotonic()
+        groups = tuple(group for group in judged if group is not None)
+        return Played(groups, len(judged) - len(groups), round_.last_try - began, over - round_.last_try)
+
+
+class _Round:
+    """Groups that are played at once, and how far they are."""
+
+    def __init__(self, arena: Arena, label: Label, step: int, first: int, tries: int) -> None:
+        self.arena, self.label, self.step, self.first, self.tries = arena, label, step, first, tries
+        self.done = self.total = 0
+        self.last_try = time.monotonic()
+
+    async def group(self, scenario: Scenario, at: int) -> Group | None:
+        """Play and judge one group and report it; None when the judge gave no usable answer."""
+        arena, index = self.arena, self.first + at
+        place = Place(SPLITS[self.label], self.step if self.label == "train" else 0, index)
+        played = await play_group(
+            arena.engine,
+            arena.environment,
+            arena.job,
+            scenario,
+            place,
+            tries=self.tries,
+            on_try=self._try_ended,
+        )
+        try:
+            group = await arena.judge(replace(played, step=self.step))
+        except JudgeFailed as error:
+            arena.tell(self._dropped(scenario, index, str(error)))
+            return None
+        tied = self.tries > 1 and is_tied(group.rewards, arena.job.tie_tolerance)
+        arena.tell(GroupJudged(group, SPLITS[self.label], self.label, tied))
+        return group
+
+    def _try_ended(self) -> None:
+        self.done += 1
+        self.last_try = time.monotonic()
+        names: dict[Label, Literal["baseline", "rollouts", "evaluating"]]
+        names = {"baseline": "baseline", "train": "rollouts"}
+        all_played = self.label == "train" and self.done == self.total
+        what = "judging" if all_played else names.get(self.label, "evaluating")
+        self.arena.tell(Progress(self.step, self.done, self.total, what))
+
+    def _dropped(self, scenario: Scenario, index: int, reason: str) -> Report:
+        if self.label == "train":
+            return GroupDropped(self.step, index, scenario.id, reason)
+        text = f"The {self.label} try at {scenario.id} was left out: {reason}"
+        return Log("warning", text, f"unjudged-{self.label}-{self.step}-{index}")

@@ -1,0 +1,89 @@
+"""A whole training in a few seconds: the tiny random model learns to prefer token ids below 150.
+
+Real engine, trainer and checkpoints. As a program (`python -m tests.gpu_worker.small_run MODEL DIRECTORY
+LOG`) it trains once and appends every report it makes to LOG, so that it can be killed and run again.
+"""
+
+import asyncio
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+
+from gpu_worker.engines.embedded.engine import EmbeddedEngine
+from gpu_worker.environments.yes_no_maybe import YesNoMaybe
+from gpu_worker.loop import train
+from gpu_worker.trainers.lora import LoraTrainer
+from gpu_worker.types import Group, Job, Progress, Record, Report, Score, Summary, Trajectory, Wish
+
+ROOM = YesNoMaybe()
+
+
+def small_job(directory: Path, **changes: object) -> Job:
+    scenarios = [
+        *ROOM.scenarios("train", 20, 1), *ROOM.scenarios("val", 4, 1), *ROOM.scenarios("test", 6, 1)
+    ]  # fmt: skip
+    job = Job(
+        run="small",
+        environment=ROOM.name,
+        directory=str(directory),
+        scenarios=tuple(scenarios),
+        seed=11,
+        steps=6,
+        groups_per_step=3,
+        group_size=4,
+        max_turns=1,
+        max_tokens=8,
+        max_context=256,
+        learning_rate=2e-2,
+        lora_rank=4,
+        lora_alpha=8,
+        eval_every=2,
+        eval_scenarios=6,
+        val_scenarios=4,
+    )
+    return dataclasses.replace(job, **changes)  # type: ignore[arg-type]
+
+
+async def judge(group: Group) -> Group:
+    """The share of sampled ids below 150; a success where it is more than half. Some groups are tied."""
+
+    def judged(trajectory: Trajectory) -> Trajectory:
+        ids = [i for s in trajectory.segments for i, sampled in zip(s.ids, s.mask, strict=True) if sampled]
+        share = round(sum(i < 150 for i in ids) / max(1, len(ids)), 1)
+        scores = (Score("environment", share),)
+        return dataclasses.replace(trajectory, reward=share, success=share > 0.5, scores=scores)
+
+    await asyncio.sleep(0)
+    return dataclasses.replace(group, trajectories=tuple(map(judged, group.trajectories)), judge="ids")
+
+
+def run(model: Path, job: Job, record: Record) -> Summary:
+    engine = EmbeddedEngine(model, slots=16, max_context=job.max_context)
+    return asyncio.run(train(job, ROOM, engine, LoraTrainer(model, job), judge, record))
+
+
+def main(model: Path, directory: Path, log: Path) -> None:
+    def record(report: Report) -> Wish:
+        if not isinstance(report, Progress):
+            with log.open("a") as file:
+                file.write(json.dumps(said(report), default=str, sort_keys=True) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        return "go"
+
+    print(run(model, small_job(directory), record).weights_sha256)
+
+
+def said(report: Report) -> list[object]:
+    """Kind and content of a report, without what differs from run to run: times and places on disk."""
+    content = dataclasses.asdict(report)
+    if "metrics" in content:
+        content["metrics"] = {k: v for k, v in content["metrics"].items() if not k.endswith("seconds")}
+        content["checkpoint"].pop("directory")
+    return [type(report).__name__, content]
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

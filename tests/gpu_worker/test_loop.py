@@ -1,0 +1,274 @@
+"""The loop: what it draws, refills, drops, records and obeys, and that a small training learns."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from gpu_worker.checkpoints import newest_verified
+from gpu_worker.loop import train
+from gpu_worker.types import (
+    Batch,
+    Evaluated,
+    Group,
+    GroupDropped,
+    GroupJudged,
+    Job,
+    JudgeFailed,
+    Log,
+    PhaseChanged,
+    Progress,
+    Report,
+    StepDone,
+    Summary,
+    Wish,
+)
+from tests.gpu_worker.scripted import EchoRoom, ScriptedEngine, says
+from tests.gpu_worker.small_run import run, small_job
+
+T = TypeVar("T")
+
+
+class Recorder:
+    """Keeps reports; `wish` may answer with more than “go”."""
+
+    def __init__(self, wish: Callable[[Report], Wish] = lambda report: "go") -> None:
+        self.reports: list[Report] = []
+        self.wish = wish
+
+    def __call__(self, report: Report) -> Wish:
+        self.reports.append(report)
+        return self.wish(report)
+
+    def of(self, kind: type[T]) -> list[T]:
+        return [report for report in self.reports if isinstance(report, kind)]
+
+
+class CountingTrainer:
+    """A trainer whose whole weights are the number of updates it made."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.updates = 0
+
+    def update(self, batch: Batch) -> dict[str, float]:
+        self.batches.append(batch)
+        self.updates += 1
+        return {"loss": 1.0, "tokens": 5.0, "skipped": 0.0}
+
+    def save(self, directory: Path) -> None:
+        (directory / "adapter_model.safetensors").write_text(str(self.updates))
+
+    def load(self, directory: Path) -> None:
+        self.updates = int((directory / "adapter_model.safetensors").read_text())
+
+
+def rewards(given: Callable[[Group, int], float]) -> Callable[..., object]:
+    async def judge(group: Group) -> Group:
+        tries = [
+            dataclasses.replace(t, reward=given(group, t.index), success=given(group, t.index) > 0.5)
+            for t in group.trajectories
+        ]
+        return dataclasses.replace(group, trajectories=tuple(tries))
+
+    return judge
+
+
+def by_index(group: Group, index: int) -> float:
+    return float(index % 2)
+
+
+def a_job(directory: Path, **changes: object) -> Job:
+    room = EchoRoom()
+    scenarios = (*room.scenarios("train", 5, 0), *room.scenarios("val", 2, 0), *room.scenarios("test", 3, 0))
+    job = Job(
+        run="r", environment="echo_room", directory=str(directory), scenarios=scenarios, steps=3,
+        groups_per_step=2, group_size=2, refill_rounds=1, eval_every=2, eval_scenarios=3, val_scenarios=2,
+    )  # fmt: skip
+    return dataclasses.replace(job, **changes)  # type: ignore[arg-type]
+
+
+async def trained(
+    job: Job,
+    record: Recorder,
+    judge: Callable[..., object] | None = None,
+    trainer: CountingTrainer | None = None,
+    engine: ScriptedEngine | None = None,
+) -> Summary:
+    engine = engine or ScriptedEngine(lambda turn, sampling: says("hi"))
+    return await train(
+        job, EchoRoom(), engine, trainer or CountingTrainer(), judge or rewards(by_index), record
+    )  # type: ignore[arg-type]
+
+
+async def test_a_run_evaluates_trains_validates_and_evaluates_again(tmp_path: Path) -> None:
+    record = Recorder()
+    summary = await trained(a_job(tmp_path), record)
+    shown = [r for r in record.reports if not isinstance(r, Progress | GroupJudged)]
+    assert [type(r).__name__ + getattr(r, "phase", "") for r in shown] == [
+        "PhaseChangedpreparing", "PhaseChangedbaseline", "Evaluated", "PhaseChangedtraining", "StepDone",
+        "StepDone", "Evaluated", "StepDone", "PhaseChangedevaluating", "Evaluated",
+    ]  # fmt: skip
+    assert [e.evaluation.label for e in record.of(Evaluated)] == ["baseline", "validation", "trained"]
+    assert (summary.ended, summary.steps, summary.trajectories) == ("done", 3, 3 * 4 + 3 + 2 + 3)
+    assert summary.weights_sha256 == record.of(StepDone)[-1].checkpoint.sha256
+    assert summary.baseline is not None and len(summary.baseline.outcomes) == 3
+
+
+async def test_a_step_reports_its_numbers_and_the_advantages_of_its_groups(tmp_path: Path) -> None:
+    record = Recorder()
+    await trained(a_job(tmp_path), record)
+    done = record.of(StepDone)[0]
+    assert done.advantages == {0: (-1.0, 1.0), 1: (-1.0, 1.0)}
+    assert {
+        "reward", "reward_std", "success", "tied_groups", "dropped_groups", "groups", "loss", "grad_norm",
+        "entropy", "clip_fraction", "kl", "tokens_sampled", "tokens_trained", "seconds", "sample_seconds",
+        "judge_seconds", "learn_seconds",
+    } <= set(done.metrics)  # fmt: skip
+    assert (done.metrics["reward"], done.metrics["groups"], done.metrics["tokens_sampled"]) == (0.5, 2, 8)
+
+
+async def test_practice_scenarios_are_drawn_without_replacement_in_an_order_of_each_pass(
+    tmp_path: Path,
+) -> None:
+    record = Recorder()
+    await trained(a_job(tmp_path, steps=5), record)
+    drawn = [r.group.scenario.id for r in record.of(GroupJudged) if r.label == "train"]
+    assert len(drawn) == 10
+    assert len(set(drawn[:5])) == len(set(drawn[5:])) == 5
+    assert drawn[:5] != drawn[5:]
+
+
+async def test_tied_groups_are_replaced_once_and_never_trained_on(tmp_path: Path) -> None:
+    def given(group: Group, index: int) -> float:
+        return 0.7 if group.index == 1 else float(index)
+
+    record, trainer = Recorder(), CountingTrainer()
+    await trained(a_job(tmp_path, steps=1), record, rewards(given), trainer)
+    assert [(r.group.index, r.tied) for r in record.of(GroupJudged) if r.label == "train"] == [
+        (0, False), (1, True), (2, False)
+    ]  # fmt: skip
+    (batch,) = trainer.batches
+    assert [group.index for group in batch.groups] == [0, 2]
+    assert record.of(StepDone)[0].metrics["tied_groups"] == 1
+
+
+async def test_a_step_of_ties_says_so_loudly_and_changes_no_weight(tmp_path: Path) -> None:
+    record, trainer = Recorder(), CountingTrainer()
+    summary = await trained(a_job(tmp_path, steps=1), record, rewards(lambda group, index: 0.35), trainer)
+    assert trainer.batches == []
+    (warning,) = record.of(Log)
+    assert warning.level == "warning"
+    assert "0 of 4 groups are trainable" in warning.text
+    assert record.of(StepDone)[0].metrics["skipped"] == 1
+    assert summary.steps == 1
+
+
+async def test_a_group_without_a_judgement_is_dropped_counted_and_replaced(tmp_path: Path) -> None:
+    async def judge(group: Group) -> Group:
+        if group.step == 1 and group.index == 0:
+            raise JudgeFailed("the judge answered in verse")
+        return await rewards(by_index)(group)  # type: ignore[misc]
+
+    record, trainer = Recorder(), CountingTrainer()
+    await trained(a_job(tmp_path, steps=1, eval_every=0), record, judge, trainer)
+    (dropped,) = record.of(GroupDropped)
+    assert (dropped.step, dropped.index, dropped.reason) == (1, 0, "the judge answered in verse")
+    assert [group.index for group in trainer.batches[0].groups] == [1, 2]
+    assert record.of(StepDone)[0].metrics["dropped_groups"] == 1
+
+
+async def test_an_examination_that_cannot_be_judged_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    async def judge(group: Group) -> Group:
+        if group.scenario.id == "test-1":
+            raise JudgeFailed("no answer")
+        return await rewards(by_index)(group)  # type: ignore[misc]
+
+    record = Recorder()
+    summary = await trained(a_job(tmp_path, steps=1), record, judge)
+    assert summary.baseline is not None
+    assert [outcome.scenario_id for outcome in summary.baseline.outcomes] == ["test-0", "test-2"]
+    assert "test-1" in record.of(Log)[0].text
+
+
+async def test_baseline_and_trained_evaluation_share_their_seeds_and_practice_does_not(
+    tmp_path: Path,
+) -> None:
+    engine = ScriptedEngine(lambda turn, sampling: says("hi"))
+    await trained(a_job(tmp_path, steps=1, eval_every=0), Recorder(), engine=engine)
+    before, practice, after = engine.seeds[:3], engine.seeds[3:-3], engine.seeds[-3:]
+    assert before == after
+    assert len(set(before) | set(practice)) == 3 + 4
+
+
+@pytest.mark.parametrize(("wish", "ended"), [("pause", "paused"), ("stop", "stopped")])
+async def test_a_wish_is_honoured_between_steps_and_the_run_can_go_on(
+    tmp_path: Path, wish: Wish, ended: str
+) -> None:
+    def at_step_one(report: Report) -> Wish:
+        return wish if isinstance(report, StepDone) and report.step == 1 else "go"
+
+    summary = await trained(a_job(tmp_path), Recorder(at_step_one))
+    assert (summary.ended, summary.steps, summary.trained) == (ended, 1, None)
+    record, trainer = Recorder(), CountingTrainer()
+    summary = await trained(a_job(tmp_path), record, trainer=trainer)
+    assert (summary.ended, summary.steps, trainer.updates) == ("done", 3, 3)
+    assert [done.step for done in record.of(StepDone)] == [1, 2, 3]
+    assert [phase.phase for phase in record.of(PhaseChanged)] == ["preparing", "training", "evaluating"]
+
+
+async def test_a_broken_checkpoint_is_reported_and_the_one_before_is_taken(tmp_path: Path) -> None:
+    await trained(a_job(tmp_path), Recorder())
+    (tmp_path / "000003" / "state.json").write_text("{}")
+    record = Recorder()
+    summary = await trained(a_job(tmp_path), record)
+    assert "Checkpoint 000003 was rejected" in record.of(Log)[0].text
+    assert [done.step for done in record.of(StepDone)] == [2, 3]
+    assert summary.ended == "done"
+
+
+async def test_the_newest_and_the_best_checkpoints_stay_on_disk(tmp_path: Path) -> None:
+    def given(group: Group, index: int) -> float:
+        good = group.step == 2 if group.scenario.split == "val" else index
+        return float(good)
+
+    await trained(a_job(tmp_path, steps=8, keep_checkpoints=2), Recorder(), rewards(given))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000002", "000007", "000008"]
+
+
+async def test_the_learning_rate_falls_on_a_cosine_to_its_final_share(tmp_path: Path) -> None:
+    trainer = CountingTrainer()
+    job = a_job(tmp_path, steps=3, learning_rate=1.0, final_learning_rate=0.2)
+    await trained(job, Recorder(), trainer=trainer)
+    assert [batch.learning_rate for batch in trainer.batches] == pytest.approx([1.0, 0.6, 0.2])
+
+
+async def test_a_job_without_practice_scenarios_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no scenarios to practise on"):
+        await trained(a_job(tmp_path, scenarios=()), Recorder())
+
+
+async def test_a_failing_engine_ends_the_run_with_its_own_error(tmp_path: Path) -> None:
+    def breaks(turn: int, sampling: object) -> Sequence[object]:
+        raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        await trained(a_job(tmp_path), Recorder(), engine=ScriptedEngine(breaks))  # type: ignore[arg-type]
+
+
+def test_a_small_training_learns_and_repeats_itself_to_the_bit(tiny_model: Path, tmp_path: Path) -> None:
+    def job(name: str) -> Job:
+        more = {"steps": 12, "groups_per_step": 5, "group_size": 8, "learning_rate": 0.1, "lora_rank": 8}
+        return small_job(tmp_path / name, run=name, final_learning_rate=1.0, **more)
+
+    record = Recorder()
+    one = run(tiny_model, job("one"), record)
+    curve = [done.metrics["reward"] for done in record.of(StepDone)]
+    assert sum(curve[-4:]) / 4 > sum(curve[:4]) / 4 + 0.1
+    assert one.baseline is not None and one.trained is not None
+    assert one.trained.reward > one.baseline.reward
+    assert run(tiny_model, job("two"), Recorder()).weights_sha256 == one.weights_sha256
+    found, _ = newest_verified(tmp_path / "one")
+    assert found is not None and found.file.sha256 == one.weights_sha256
