@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from training.models import Event, Group, Run
-from training.templatetags.figures import percent, score
+from training.templatetags.figures import percent, score, to
 
 State = Run.State
 Level = Literal["detail", "info", "warning", "error"]
@@ -180,12 +180,11 @@ def _step(payload: dict[str, Any], groups: Mapping[int, Group]) -> Sentence:
 def _evaluation(payload: dict[str, Any], groups: Mapping[int, Group]) -> Sentence:
     return (
         "info",
-        _("%(label)s: success %(success)s (95 %% CI %(low)s–%(high)s)")
+        _("%(label)s: success %(success)s (95 %% CI %(interval)s)")
         % {
             "label": LABELS.get(payload["label"], payload["label"]),
             "success": percent(payload["success"]),
-            "low": percent(payload["low"]),
-            "high": percent(payload["high"]),
+            "interval": to(payload["low"], payload["high"]),
         },
         "",
     )

@@ -13,6 +13,12 @@ def percent(share: float | None) -> str:
 
 
 @register.filter
+def to(low: float, high: float) -> str:
+    """The interval from one share to another: "31–45 %"."""
+    return percent(high).replace(f"{high * 100:.0f}", f"{low * 100:.0f}–{high * 100:.0f}", 1)
+
+
+@register.filter
 def score(value: float | None) -> str:
     """0.4142 -> "0.41"."""
     return "–" if value is None else f"{value:.2f}"
