@@ -100,23 +100,30 @@ class CachedAttention:
     """attend() of one forward pass: stores the new keys and values, attends to all that a row may see.
 
     Rows are either read in place (most slots up to the highest take part) or gathered (few do).
+    Q is R * L, the queries including the padding of shorter rows.
     """
 
     def __init__(self, cache: Cache, plan: Plan) -> None:
         self.layers: Iterator[LayerCache] = iter(cache.layers)
-        self.store_T = (plan.slots_R[plan.row_T], plan.slot_position_T)
         self.context = int(plan.slot_position_T.max()) + 1
         self.trunk = int((plan.trunk_start_R + plan.trunk_length_R).max()) if plan.trunk_length_R.any() else 0
         self.width = int(plan.place_T.max()) + 1
         span = int(plan.slots_R.max()) + 1
         self.gathered = None if 2 * len(plan.slots_R) >= span else plan.slots_R
         self.rows = span if self.gathered is None else len(plan.slots_R)
-        row_T = self.store_T[0] if self.gathered is None else plan.row_T
-        self.query_T = (row_T, plan.place_T)
+        slot_T = plan.slots_R[plan.row_T]
+        row_T = slot_T if self.gathered is None else plan.row_T
+        query_T = row_T * self.width + plan.place_T
+        full = self.rows * self.width == len(query_T)
+        self.query_T = None if full and bool((query_T == torch.arange(len(query_T))).all()) else query_T
+        _, heads, room, _ = cache.layers[0].keys.shape
+        self.store_X = (
+            (slot_T[:, None] * heads + torch.arange(heads)) * room + plan.slot_position_T[:, None]
+        ).flatten()
         self.mask_RLX = self._mask(plan, row_T)
 
     def _mask(self, plan: Plan, row_T: Tensor) -> Tensor:
-        """0 where a query may look, -inf elsewhere: [R, L, P + C], first the trunk, then the slot."""
+        """0 where a query may look, -inf elsewhere: [R, 1, 1, L, P + C], first the trunk, then the slot."""
         last_RL = torch.zeros(self.rows, self.width, dtype=torch.long)
         last_RL[row_T, plan.place_T] = plan.slot_position_T
         visible = torch.arange(self.context) <= last_RL.unsqueeze(-1)
@@ -128,34 +135,35 @@ class CachedAttention:
             shared_RP = (column >= start_R.unsqueeze(-1)) & (column < end_R.unsqueeze(-1))
             shared_RLP = shared_RP.unsqueeze(1).expand(-1, self.width, -1)
             visible = torch.cat((shared_RLP, visible), dim=-1)
-        return torch.zeros(visible.shape).masked_fill_(~visible, float("-inf"))
+        return torch.zeros(visible.shape).masked_fill_(~visible, float("-inf"))[:, None, None]
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """q [T, H, D], k and v [T, K, D] of the next layer -> [T, H, D]."""
         layer = next(self.layers)
-        slot_T, position_T = self.store_T
-        layer.keys[slot_T, :, position_T] = k
-        layer.values[slot_T, :, position_T] = v
-        heads, kv_heads, size = q.shape[1], k.shape[1], q.shape[2]
-        q_RLHD = q.new_zeros(self.rows, self.width, heads, size)
-        q_RLHD[self.query_T] = q * size**-0.5
-        q_RKGLD = q_RLHD.unflatten(2, (kv_heads, -1)).permute(0, 2, 3, 1, 4)
-        out_RKGLD = self._attend(q_RKGLD, layer)
-        return out_RKGLD.permute(0, 3, 1, 2, 4)[self.query_T].reshape(q.shape)
+        kv_heads, size = k.shape[1], k.shape[2]
+        layer.keys.view(-1, size).index_copy_(0, self.store_X, k.reshape(-1, size))
+        layer.values.view(-1, size).index_copy_(0, self.store_X, v.reshape(-1, size))
+        q = q * size**-0.5
+        if self.query_T is not None:
+            q = q.new_zeros(self.rows * self.width, *q.shape[1:]).index_copy_(0, self.query_T, q)
+        q_RLKGD = q.view(self.rows, self.width, kv_heads, -1, size)
+        out_RKGLD = self._attend(q_RLKGD.permute(0, 2, 3, 1, 4), layer)
+        out = out_RKGLD.permute(0, 3, 1, 2, 4).reshape(q.shape)
+        return out if self.query_T is None else out.index_select(0, self.query_T)
 
     def _attend(self, q_RKGLD: Tensor, layer: LayerCache) -> Tensor:
         own_keys, own_values = self._own(layer.keys), self._own(layer.values)
         rows, kv_heads, groups, width, size = q_RKGLD.shape
-        per_row = (rows * kv_heads, groups * width, -1)
-        own = torch.bmm(q_RKGLD.reshape(per_row), own_keys.transpose(1, 2))
-        scores = own.view(rows, kv_heads, groups, width, -1)
+        batch = (rows * kv_heads, groups * width, -1)
+        scores = torch.bmm(q_RKGLD.reshape(batch), own_keys.transpose(1, 2))
+        scores = scores.view(rows, kv_heads, groups, width, -1)
         if self.trunk:
             q_KXD = q_RKGLD.transpose(0, 1).reshape(kv_heads, -1, size)
             shared = torch.bmm(q_KXD, layer.trunk_keys[:, : self.trunk].transpose(1, 2))
             shared = shared.view(kv_heads, rows, groups, width, -1).transpose(0, 1)
             scores = torch.cat((shared, scores), dim=-1)
-        weights = (scores + self.mask_RLX[:, None, None]).softmax(-1)
-        out = torch.bmm(weights.view(*per_row[:2], -1)[..., self.trunk :], own_values).view(q_RKGLD.shape)
+        weights = (scores + self.mask_RLX).softmax(-1)
+        out = torch.bmm(weights.view(batch)[..., self.trunk :], own_values).view(q_RKGLD.shape)
         if self.trunk:
             shared = weights[..., : self.trunk].transpose(0, 1).reshape(kv_heads, -1, self.trunk)
             from_trunk = torch.bmm(shared, layer.trunk_values[:, : self.trunk])
@@ -164,7 +172,6 @@ class CachedAttention:
 
     def _own(self, stored: Tensor) -> Tensor:
         """The rows' own keys or values, [R * K, C, D]: a view in place, or a copy of the few rows."""
-        seen = stored[:, :, : self.context]
         if self.gathered is None:
             return stored.flatten(0, 1)[: self.rows * stored.shape[1], : self.context]
-        return seen[self.gathered].flatten(0, 1)
+        return stored[:, :, : self.context].index_select(0, self.gathered).flatten(0, 1)

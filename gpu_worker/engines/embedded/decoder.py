@@ -146,9 +146,12 @@ def rotary_frequencies(shape: Shape) -> Tensor:
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary embedding of x [*, heads, D] by cos and sin [*, 1, D/2], halves paired as Hugging Face does."""
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+    """Rotary embedding of x [*, heads, D], halves paired as Hugging Face does.
+
+    cos and sin are [*, 1, D]; sin is negative in the first half, as the second is subtracted there.
+    """
+    swapped = x.roll(x.shape[-1] // 2, dims=-1)
+    return torch.addcmul(x * cos, swapped, sin)
 
 
 def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -270,7 +273,8 @@ class Decoder(nn.Module):
     def forward(self, ids: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         """Final hidden states [*, C] of token `ids` [*] at `positions` [*], with the caller's attention."""
         angles = positions.unsqueeze(-1) * self.frequencies
-        cos, sin = angles.cos().unsqueeze(-2), angles.sin().unsqueeze(-2)
+        cos, sin = angles.cos(), angles.sin()
+        cos, sin = torch.cat((cos, cos), -1).unsqueeze(-2), torch.cat((-sin, sin), -1).unsqueeze(-2)
         x = self.model.embed_tokens(ids)
         for layer in self.model.layers:
             x = layer(x, cos, sin, attend)

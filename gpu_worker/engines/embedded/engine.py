@@ -105,9 +105,9 @@ class EmbeddedEngine:
         newest = self.sampler.newest(slots)
         ended = torch.isin(newest, self.ends)
         over = set(slots[ended | self.sampler.full(slots)].tolist())
-        for slot, token, end in zip(slots.tolist(), newest.tolist(), ended.tolist(), strict=True):
-            text = self.seats.seated[slot].text
-            if text is not None and not end and text.add(token):
+        for slot, text in self.seats.watched():
+            token = int(self.sampler.newest(torch.tensor([slot])))
+            if token not in self.chat_form.ends and text.add(token):
                 over.add(slot)
         for slot in sorted(over):
             self.seats.finish(self.seats.seated[slot])

@@ -50,9 +50,10 @@ def pick(
 
     Draws by inverting the cumulated distribution at the row's uniform; temperature 0 takes the likeliest.
     """
+    logprobs_RV = logits_RV.log_softmax(-1)
     greedy_R = temperature_R == 0
-    scaled_RV = logits_RV / temperature_R.masked_fill(greedy_R, 1.0).unsqueeze(-1)
-    probabilities_RV = scaled_RV.softmax(-1)
+    warmth_R1 = temperature_R.masked_fill(greedy_R, 1.0).unsqueeze(-1)
+    probabilities_RV = (logprobs_RV / warmth_R1).softmax(-1)
     cut = top_p_R < 1
     if cut.any():
         probabilities_RV[cut] = _nucleus(probabilities_RV[cut], top_p_R[cut])
@@ -62,8 +63,7 @@ def pick(
     ids_R = ids_R.clamp_(max=logits_RV.shape[-1] - 1)
     if greedy_R.any():
         ids_R = torch.where(greedy_R, logits_RV.argmax(-1), ids_R)
-    logprobs_R = logits_RV.gather(-1, ids_R.unsqueeze(-1)).squeeze(-1) - logits_RV.logsumexp(-1)
-    return ids_R, logprobs_R
+    return ids_R, logprobs_RV.gather(-1, ids_R.unsqueeze(-1)).squeeze(-1)
 
 
 def _nucleus(probabilities_RV: Tensor, top_p_R: Tensor) -> Tensor:

@@ -64,6 +64,10 @@ class Seats:
     def occupied(self) -> bool:
         return bool(self.waiting or self.seated)
 
+    def watched(self) -> list[tuple[int, TurnText]]:
+        """The slots whose text is looked at while it is being sampled."""
+        return [(slot, turn.text) for slot, turn in self.seated.items() if turn.text is not None]
+
     def join(self, turn: Turn) -> None:
         """Put a turn in line. A conversation has one turn at a time: ValueError otherwise."""
         others = (*self.waiting, *self.seated.values())
