@@ -54,12 +54,14 @@ def worker() -> Child:
 
 
 def models() -> Child:
+    """Starts a little later: nothing asks it before a run is done, and the worker has torch to load."""
     command = ("-m", "gpu_worker.serve", "--socket", str(settings.MODEL_SERVER_SOCKET))
     allowed = ("--allow", str(settings.RUNS_DIR))
     return Child(
         "models",
         (sys.executable, *command, *allowed),
         environment(ARTWEB_MODEL_KEY=settings.SECRETS["model_server"]),
+        after=8.0,
     )
 
 

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -25,12 +24,13 @@ LONGEST_WAIT = 15.0
 
 @dataclass(frozen=True)
 class Child:
-    """A process to keep alive. Those with a lower `order` leave first."""
+    """A process to keep alive. First started `after` seconds; a lower `order` leaves first."""
 
     name: str
     command: tuple[str, ...]
     environment: dict[str, str] = field(default_factory=dict)
     files: tuple[int, ...] = ()
+    after: float = 0.0
     order: int = 0
 
 
@@ -47,9 +47,9 @@ class _Running:
 class Supervisor:
     """`run()` returns after SIGINT, SIGTERM or SIGHUP, when every child is gone."""
 
-    def __init__(self, children: list[Child], tick: Callable[[], None] = lambda: None) -> None:
-        self._all = [_Running(child) for child in children]
-        self._tick = tick
+    def __init__(self, children: list[Child]) -> None:
+        now = time.monotonic()
+        self._all = [_Running(child, start_at=now + child.after) for child in children]
         self._stop = False
         self._selector = selectors.DefaultSelector()
         self._width = max(len(child.name) for child in children)
@@ -62,7 +62,6 @@ class Supervisor:
                 self._start_those_due()
                 self._listen(0.2)
                 self._notice_deaths()
-                self._tick()
         finally:
             self._stop_all()
 

@@ -27,8 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--steps", type=int, help="training steps")
         parser.add_argument("--seed", type=int, help="every random choice follows from it")
         parser.add_argument("--base-model", help="embedded, a model directory or a hub id")
-        parser.add_argument("--judge-model", help="litellm name of the judge")
-        parser.add_argument("--reward", help="ruler, checks or environment")
+        parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="any other knob")
         parser.add_argument("--json", action="store_true", help="print one JSON object last")
 
     def handle(self, *, name: str, **options: Any) -> None:
@@ -37,8 +36,8 @@ class Command(BaseCommand):
             known = ", ".join(sorted(ENVIRONMENTS)).replace("_", "-")
             raise CommandError(f"There is no environment {name}; there are {known}.")
         call_command("migrate", verbosity=0, skip_checks=True)
-        knobs = ("steps", "seed", "base_model", "judge_model", "reward")
-        run, claimed = start(environment, {k: options[k] for k in knobs if options[k] is not None})
+        named = {knob: options[knob] for knob in ("steps", "seed", "base_model") if options[knob] is not None}
+        run, claimed = start(environment, dict(map(knob_and_value, options["set"])) | named)
         began = time.monotonic()
         try:
             self.train(run, claimed, quiet=options["json"])
@@ -57,6 +56,17 @@ class Command(BaseCommand):
             from training.runs import worker  # loads torch, which `manage.py` does not need otherwise
 
             worker.work(claimed, watch=bar.watch)
+
+
+def knob_and_value(setting: str) -> tuple[str, Any]:
+    """`group_size=4` as ("group_size", 4); what is not JSON is text."""
+    knob, equals, value = setting.partition("=")
+    if not equals:
+        raise CommandError(f"--set {setting}: give KNOB=VALUE, such as --set group_size=4.")
+    try:
+        return knob.strip(), json.loads(value)
+    except ValueError:
+        return knob.strip(), value
 
 
 def start(environment: str, config: dict[str, Any]) -> tuple[Run, lease.Lease]:
