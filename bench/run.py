@@ -8,6 +8,7 @@ meets it. Figures from a busy machine mean little; the load is printed with them
 """
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -34,7 +35,8 @@ TOLERANCE = 1e-4
 """Largest difference of a log-probability between the two sides."""
 BARS = {"grpo-step": 3.0}
 """How many times faster than the peer the worst pair must be."""
-PEER_SETTINGS = [{"threads": threads, "micro_batch": size} for threads in (1, 2) for size in (128, 32)]
+PEER_THREADS = (1, 2)
+PEER_MICRO_BATCHES = (128, 32)
 
 
 def main() -> None:
@@ -139,8 +141,10 @@ def fastest_settings(
     """The peer's best settings for this workload, and the seconds of a step at each of them."""
     path = directory / "tried.json"
     work.write(path)
+    sizes = sorted({min(size, work.tries) for size in PEER_MICRO_BATCHES})
     tried = []
-    for settings in PEER_SETTINGS:
+    for threads, size in itertools.product(PEER_THREADS, sizes):
+        settings = {"threads": threads, "micro_batch": size}
         told = run_side(peer, "trl_step.py", path, json.dumps(settings))
         tried.append(settings | {"seconds": round(statistics.median(told["seconds"]), 3)})
     best = min(tried, key=lambda one: one["seconds"])
