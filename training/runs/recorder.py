@@ -29,6 +29,7 @@ from gpu_worker.types import (
 from training.models import Checkpoint, Event, Run, Score, StepMetrics, Trajectory, TrajectoryRecord
 from training.runs import events, rows
 from training.runs.lease import Lease, LeaseLost
+from training.serving.services import deploy_run
 
 log = logging.getLogger(__name__)
 
@@ -133,6 +134,8 @@ class Recorder:
                 said = {"level": level, "text": rows.clean(text)}
                 events.append(run_id, "log", f"log:{epoch}:{key}", said)
             events.append(run_id, "state", f"state:{epoch}:{key}", {"state": state})
+            if state == Run.State.DONE:
+                deploy_run(Run.objects.select_related("owner").get(pk=run_id))
         events.ring(run_id)
 
     def _fenced(self, **columns: Any) -> None:
