@@ -1,4 +1,4 @@
-"""Learns LoRA matrices on a decoder with torch and PEFT, on the CPU: the loss, one optimizer, its files.
+"""Learns LoRA matrices on a decoder with torch on the CPU: the loss, one optimizer, files as PEFT has them.
 
 Every number follows from the batch, the seed and the weights: micro-batches are computed in threads but
 their gradients are added in a fixed order, so neither timing nor the number of cores changes a bit.
@@ -10,14 +10,13 @@ Shapes: T sampled tokens of a micro-batch, M different ones among them.
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from peft import LoraConfig, inject_adapter_in_model
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
@@ -26,6 +25,7 @@ from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.grpo import cispo, kl_to_base
 from gpu_worker.packing import Line, Pack, attention_over, packs, token_logprobs
 from gpu_worker.seeds import seed_for
+from gpu_worker.trainers.low_rank import LowRankLinear
 from gpu_worker.types import Batch, Group, Job
 
 TOKEN_BUDGET = 3072
@@ -62,11 +62,9 @@ class LoraTrainer:
         self.policy = Decoder(self.base.shape)
         self.policy.load_state_dict(self.base.state_dict(), assign=True)
         self.policy.requires_grad_(False)
-        self.config = _lora_config(self.policy, str(model), job)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_for(job.seed, "lora"))
-            inject_adapter_in_model(self.config, self.policy)
-        self.adapter = {n: p for n, p in self.policy.named_parameters() if p.requires_grad}
+        self.layers = _inject(self.policy, job)
+        self.adapter = {name: p for name, p in self.policy.named_parameters() if p.requires_grad}
+        self.config = _peft_config(str(model), job, self.layers)
         self.optimizer = torch.optim.AdamW(
             self.adapter.values(), lr=job.learning_rate, betas=BETAS, weight_decay=job.weight_decay
         )
@@ -142,12 +140,17 @@ class LoraTrainer:
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         self.optimizer.step()
+        self._merge()
+
+    def _merge(self) -> None:
+        for layer in self.layers.values():
+            layer.merge()
 
     def save(self, directory: Path) -> None:
         """Adapter in PEFT's own files, AdamW's moments and the random state; safetensors and JSON only."""
-        weights = {_peft_name(name): p.detach().contiguous() for name, p in self.adapter.items()}
+        weights = {_peft_name(name): p.detach() for name, p in self.adapter.items()}
         write_bytes(directory / WEIGHTS, save(weights, {"format": "pt"}))
-        write_bytes(directory / CONFIG, _config_json(self.config))
+        write_bytes(directory / CONFIG, (json.dumps(self.config, indent=2) + "\n").encode())
         moments = {
             f"{key}/{name}": value
             for name, parameter in self.adapter.items()
@@ -162,6 +165,7 @@ class LoraTrainer:
         with torch.no_grad():
             for name, parameter in self.adapter.items():
                 parameter.copy_(weights[_peft_name(name)])
+        self._merge()
         self.optimizer.state.clear()
         for key, value in moments.items():
             what, _, name = key.partition("/")
@@ -169,32 +173,41 @@ class LoraTrainer:
         self.random.set_state(load_file(directory / RANDOM)["trainer"])
 
 
-def _lora_config(decoder: Decoder, model: str, job: Job) -> LoraConfig:
-    """LoRA on every linear layer; neither the embedding nor the head."""
-    linear = {
-        name.rpartition(".")[2]
-        for name, module in decoder.named_modules()
-        if isinstance(module, nn.Linear) and name != "lm_head"
-    }
-    alpha: Any = int(job.lora_alpha) if job.lora_alpha == int(job.lora_alpha) else job.lora_alpha
-    return LoraConfig(
-        base_model_name_or_path=model,
-        task_type="CAUSAL_LM",
-        r=job.lora_rank,
-        lora_alpha=alpha,
-        target_modules=sorted(linear),
-    )
+def _inject(decoder: Decoder, job: Job) -> dict[str, LowRankLinear]:
+    """LoRA on every linear layer of the decoder, by name; neither on the embedding nor on the head."""
+    generator = torch.Generator().manual_seed(seed_for(job.seed, "lora"))
+    found = {name: module for name, module in decoder.named_modules() if isinstance(module, nn.Linear)}
+    found.pop("lm_head", None)
+    layers = {}
+    for name, module in found.items():
+        parent, _, own = name.rpartition(".")
+        layers[name] = LowRankLinear(module, job.lora_rank, job.lora_alpha / job.lora_rank, generator)
+        setattr(decoder.get_submodule(parent), own, layers[name])
+    return layers
 
 
-def _config_json(config: LoraConfig) -> bytes:
-    settings = {
-        key: sorted(value) if isinstance(value, set) else value for key, value in config.to_dict().items()
+def _peft_config(model: str, job: Job, layers: Iterable[str]) -> dict[str, Any]:
+    """adapter_config.json as PEFT and vLLM read it."""
+    alpha = int(job.lora_alpha) if job.lora_alpha == int(job.lora_alpha) else job.lora_alpha
+    return {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "base_model_name_or_path": model,
+        "r": job.lora_rank,
+        "lora_alpha": alpha,
+        "lora_dropout": 0.0,
+        "target_modules": sorted({name.rpartition(".")[2] for name in layers}),
+        "bias": "none",
+        "fan_in_fan_out": False,
+        "use_rslora": False,
+        "use_dora": False,
+        "modules_to_save": None,
+        "inference_mode": True,
     }
-    return (json.dumps(settings | {"inference_mode": True}, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _peft_name(name: str) -> str:
-    return PREFIX + name.replace(".default.", ".")
+    return f"{PREFIX}{name}.weight"
 
 
 def _lines(pairs: Sequence[tuple[Group, Sequence[float]]]) -> list[Line]:

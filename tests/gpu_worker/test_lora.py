@@ -1,5 +1,7 @@
 """The LoRA trainer: it learns, repeats itself to the bit, and its files are anybody's to read."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +15,10 @@ from gpu_worker.engines.embedded.decoder import causal
 from gpu_worker.packing import token_logprobs
 from gpu_worker.trainers import lora
 from gpu_worker.trainers.lora import LoraTrainer
+from gpu_worker.trainers.low_rank import LowRankLinear
 from gpu_worker.types import Batch, Group, Job, Scenario, Segment, Trajectory
 
+ROOT = Path(__file__).parent.parent.parent
 JOB = Job(run="r", environment="e", seed=5, lora_rank=4, lora_alpha=8, learning_rate=1e-2)
 SHARED = (7, 8, 9, 10, 11, 12)
 
@@ -172,6 +176,31 @@ def test_a_batch_without_a_sampled_token_changes_nothing(tiny_model: Path) -> No
     group = Group(1, 0, Scenario("s", "train", ()), (), (empty, empty))
     assert trainer.update(Batch((group,), ((1.0, -1.0),), 1e-2)) == {"tokens": 0.0, "skipped": 1.0}
     assert torch.equal(weights(trainer), before)
+
+
+def test_a_low_rank_layer_has_the_gradients_of_the_formula() -> None:
+    generator = torch.Generator().manual_seed(0)
+    plain = torch.nn.Linear(6, 5).requires_grad_(False)
+    layer = LowRankLinear(plain, 2, 1.5, generator)
+    layer.lora_B.data.normal_(generator=generator)
+    layer.merge()
+    x, grad = torch.randn(3, 4, 6, requires_grad=True), torch.randn(3, 4, 5)
+    inputs = [x, layer.lora_A, layer.lora_B]
+    expected = plain(x) + 1.5 * (x @ layer.lora_A.T @ layer.lora_B.T)
+    found = layer(x)
+    torch.testing.assert_close(found, expected)
+    ours = torch.autograd.grad(found, inputs, grad)
+    torch.testing.assert_close(ours, torch.autograd.grad(expected, inputs, grad))
+
+
+def test_training_starts_without_importing_heavy_libraries() -> None:
+    code = """
+import sys
+import gpu_worker.loop, gpu_worker.trainers.lora
+print(sorted({"transformers", "peft", "accelerate", "litellm"} & set(sys.modules)))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert run.stdout.strip() == "[]"
 
 
 def test_several_optimizer_steps_each_take_their_share_of_the_groups(tiny_model: Path) -> None:
