@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from gpu_worker.environments import ENVIRONMENTS
 from tests.conftest import MakeRun
 from training.models import ApiKey, Checkpoint, Deployment, Group, Run
 from training.serving import queries, services
@@ -67,7 +68,7 @@ def test_names_of_working_keys_differ(user: User, other_user: User) -> None:
     services.make_key(owner=other_user, name="shop")
     services.revoke_key(key=row)
     services.make_key(owner=user, name="shop")
-    for name in ("", " ", "x" * 81):
+    for name in ("", " ", "x" * 81, "a\0b"):
         with pytest.raises(services.Refused, match="1 to 80"):
             services.make_key(owner=user, name=name)
 
@@ -81,6 +82,14 @@ def test_a_name_leads_to_its_checkpoint_with_the_agents_prompt_and_tools(done: R
         (TOOL,),
         "embedded",
     )
+
+
+def test_without_a_prompt_of_its_own_an_agent_has_its_environments(
+    done: Run, user: User, make_run: MakeRun
+) -> None:
+    checkpoint(make_run("bare", state=Run.State.DONE, config={"system_prompt": ""}))
+    prompt = queries.target_of(bearer(user), "bare@3").system_prompt
+    assert prompt == ENVIRONMENTS["order_desk"].system_prompt != ""
 
 
 def test_run_at_step_leads_to_that_step(done: Run, user: User) -> None:

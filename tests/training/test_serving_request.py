@@ -61,6 +61,7 @@ def test_null_is_the_same_as_leaving_out() -> None:
         ("logprobs", 1, "true or false"),
         ("model", "", "name"),
         ("model", 7, "name"),
+        ("model", "desk\0", "name"),
         ("messages", [], "1 to 512"),
         ("messages", "hello", "1 to 512"),
         ("messages", HELLO * 513, "1 to 512"),

@@ -129,7 +129,7 @@ def _not_offered(name: str) -> ApiError:
 
 
 def _model(value: Any) -> str:
-    if isinstance(value, str) and 1 <= len(value) <= 200:
+    if isinstance(value, str) and 1 <= len(value) <= 200 and value.isprintable():
         return value
     raise invalid("model", "'model' must be the name of a deployment, or 'run@step'.")
 

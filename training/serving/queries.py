@@ -10,7 +10,8 @@ from typing import Any
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from training.models import ApiKey, Checkpoint, Deployment, Group
+from gpu_worker.environments import ENVIRONMENTS
+from training.models import ApiKey, Checkpoint, Deployment, Group, Run
 from training.serving.errors import unknown_model, wrong_key
 from training.serving.keys import key_in, matches, prefix_of
 
@@ -59,9 +60,16 @@ def target_of(authorization: str, model: str) -> Target:
         base_model=run.config.get("base_model") or run.agent.base_model,
         adapter=checkpoint.directory,
         sha256=checkpoint.sha256,
-        system_prompt=run.config.get("system_prompt") or run.agent.system_prompt,
+        system_prompt=_system_prompt(run),
         tools=tuple(checkpoint.tools or ()),
     )
+
+
+def _system_prompt(run: Run) -> str:
+    """What the agent was told in training: its own prompt, else its environment's."""
+    own: str = run.config.get("system_prompt", run.agent.system_prompt)
+    world = ENVIRONMENTS.get(run.agent.environment)
+    return own or (world.system_prompt if world else "")
 
 
 def check_key(authorization: str) -> None:

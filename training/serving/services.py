@@ -24,7 +24,7 @@ class Refused(Exception):
 def make_key(*, owner: User, name: str) -> tuple[ApiKey, str]:
     """A new key of this owner: its row, and the key itself, which nobody can read again."""
     name = name.strip()
-    if not 1 <= len(name) <= 80:
+    if not 1 <= len(name) <= 80 or not name.isprintable():
         raise Refused(_("Give the key a name of 1 to 80 characters, such as the program that will use it."))
     active = ApiKey.objects.filter(owner=owner, revoked_at=None)
     if active.filter(name=name).exists():

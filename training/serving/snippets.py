@@ -41,7 +41,7 @@ def _curl(base_url: str, model: str, messages: list[dict[str, Any]], key: str | 
 
 
 def _client(base_url: str, key: str | None) -> str:
-    return f"client = OpenAI(base_url={base_url!r}, api_key={_key(key)})"
+    return f"client = OpenAI(\n    base_url={base_url!r},\n    api_key={_key(key)},\n)"
 
 
 def _key(key: str | None) -> str:
