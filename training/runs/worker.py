@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -165,13 +166,16 @@ def _leave(reason: str) -> None:
 
 @contextmanager
 def _released_on_sigterm(claimed: lease.Lease) -> Iterator[None]:
-    """On SIGTERM give the run back and leave at once; everything that counts is on disk already."""
+    """On SIGTERM give the run back and leave at once; everything that counts is on disk already.
+
+    The handler runs on top of the event loop, where Django refuses to work: hence the thread.
+    """
 
     def give_back(signum: int, frame: FrameType | None) -> None:
-        try:
-            lease.release(claimed)
-        finally:
-            os._exit(0)
+        release = threading.Thread(target=lease.release, args=[claimed], daemon=True)
+        release.start()
+        release.join(timeout=5)
+        os._exit(0)
 
     before = signal.signal(signal.SIGTERM, give_back)
     try:
