@@ -106,7 +106,45 @@ def test_logprobs_equal_those_of_a_full_forward(tiny_model: Path) -> None:
 
 
 def test_prefill_is_cut_into_chunks_of_about_equal_lengths() -> None:
-    lengths = torch.tensor([5, 900, 6, 900, 900, 900, 900])
+    lengths = torch.tensor([5, 300, 6, 300, 300, 300, 300])
     chunks = _chunks([Fill(slot, 0) for slot in range(7)], lengths)
-    assert sorted(fill.slot for chunk in chunks for fill in chunk) == list(range(7))
-    assert all(len(chunk) * max(int(lengths[f.slot]) for f in chunk) <= PREFILL_TOKENS for chunk in chunks)
+    assert [[int(lengths[fill.slot]) for fill in chunk] for chunk in chunks] == [
+        [5, 6, 300],
+        [300] * 3,
+        [300],
+    ]
+    assert all(len(chunk) * 300 <= PREFILL_TOKENS for chunk in chunks)
+
+
+def test_a_long_prompt_is_fed_in_pieces(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoder = Decoder.load(tiny_model)
+    ids = torch.randint(3, 300, (90,), generator=torch.Generator().manual_seed(0)).tolist()
+    drawn = []
+    for piece in (512, 20):
+        monkeypatch.setattr("gpu_worker.engines.embedded.sampler.PIECE", piece)
+        sampler = Sampler(decoder, slots=3, max_context=128)
+        sampler.plant(1, ids[:50], 0)
+        for slot in (0, 2):
+            sampler.put(slot, ids, Sampling(seed=3), limit=100)
+            sampler.see_trunk(slot, 0, 50 if slot else 0)
+        sampler.prefill([Fill(0, 0), Fill(2, 50)])
+        drawn.append(sampler.logprobs_SX[[0, 2], 90])
+    assert drawn[0][0] < 0
+    torch.testing.assert_close(drawn[0][:1].expand(2), drawn[0], atol=1e-5, rtol=0)
+    torch.testing.assert_close(drawn[0], drawn[1], atol=1e-5, rtol=0)
+
+
+def test_a_moved_row_goes_on_as_if_it_had_stayed(tiny_model: Path) -> None:
+    sampler = Sampler(Decoder.load(tiny_model), slots=4, max_context=128)
+    ids = list(range(3, 60))
+    sampler.plant(0, ids[:40], 0)
+    for slot in (1, 3):
+        sampler.put(slot, ids, Sampling(seed=9, temperature=1.3, top_p=0.9), limit=100)
+        sampler.see_trunk(slot, 0, 40)
+    sampler.prefill([Fill(1, 40), Fill(3, 40)])
+    sampler.decode(torch.tensor([1, 3]))
+    sampler.move(3, 0)
+    for _ in range(5):
+        sampler.decode(torch.tensor([0, 1]))
+    assert sampler.ids_SX[0, :64].tolist() == sampler.ids_SX[1, :64].tolist()
+    assert int(sampler.length_S[0]) == 64 and sampler.length_S[0] == sampler.length_S[1]

@@ -99,7 +99,7 @@ class Plan:
 class CachedAttention:
     """attend() of one forward pass: stores the new keys and values, attends to all that a row may see.
 
-    Rows are either read in place (most slots up to the highest take part) or gathered (few do).
+    Rows are either read in place (most slots between the lowest and the highest take part) or gathered.
     Q is R * L, the queries including the padding of shorter rows.
     """
 
@@ -108,11 +108,12 @@ class CachedAttention:
         self.context = int(plan.slot_position_T.max()) + 1
         self.trunk = int((plan.trunk_start_R + plan.trunk_length_R).max()) if plan.trunk_length_R.any() else 0
         self.width = int(plan.place_T.max()) + 1
-        span = int(plan.slots_R.max()) + 1
-        self.gathered = None if 2 * len(plan.slots_R) >= span else plan.slots_R
-        self.rows = span if self.gathered is None else len(plan.slots_R)
+        self.first, last = int(plan.slots_R.min()), int(plan.slots_R.max())
+        dense = 2 * len(plan.slots_R) > last - self.first
+        self.gathered = None if dense else plan.slots_R
+        self.rows = last - self.first + 1 if dense else len(plan.slots_R)
         slot_T = plan.slots_R[plan.row_T]
-        row_T = slot_T if self.gathered is None else plan.row_T
+        row_T = slot_T - self.first if dense else plan.row_T
         query_T = row_T * self.width + plan.place_T
         full = self.rows * self.width == len(query_T)
         self.query_T = None if full and bool((query_T == torch.arange(len(query_T))).all()) else query_T
@@ -173,5 +174,5 @@ class CachedAttention:
     def _own(self, stored: Tensor) -> Tensor:
         """The rows' own keys or values, [R * K, C, D]: a view in place, or a copy of the few rows."""
         if self.gathered is None:
-            return stored.flatten(0, 1)[: self.rows * stored.shape[1], : self.context]
+            return stored[self.first : self.first + self.rows].flatten(0, 1)[:, : self.context]
         return stored[:, :, : self.context].index_select(0, self.gathered).flatten(0, 1)

@@ -94,6 +94,7 @@ class EmbeddedEngine:
     def _step(self) -> None:
         """Draw one more id for everybody: those seated by decoding, those who come in by prefill."""
         if self.seats.seated:
+            self.seats.close_ranks()
             self.sampler.decode(torch.tensor(sorted(self.seats.seated)))
         fills = self.seats.admit()
         if fills:

@@ -12,7 +12,7 @@ Shapes: S slots, X positions, R rows of a pass, V vocabulary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -22,8 +22,10 @@ from gpu_worker.engines.embedded.cache import Cache, CachedAttention, Plan
 from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.types import Sampling
 
-PREFILL_TOKENS = 4096
+PREFILL_TOKENS = 1024
 """Tokens, padding included, that one prefill pass takes at most; bounds its memory."""
+PIECE = 512
+"""Tokens of one row that a prefill pass takes at most; the beginning of a longer one is fed before."""
 
 
 def uniforms(seeds: Sequence[int], positions: Tensor) -> Tensor:
@@ -102,6 +104,10 @@ class Sampler:
         self.temperature_S = torch.ones(slots)
         self.top_p_S = torch.ones(slots)
         self.seed_S = np.zeros(slots, dtype=np.uint64)
+        self._states = (
+            *(self.ids_SX, self.logprobs_SX, self.length_S, self.limit_S, self.trunk_start_S),
+            *(self.trunk_length_S, self.temperature_S, self.top_p_S, self.seed_S),
+        )
 
     def put(self, slot: int, ids: Sequence[int], sampling: Sampling, limit: int) -> None:
         """Make `ids` the known ids of a slot, to be sampled on, up to `limit` in all, as `sampling` says."""
@@ -126,33 +132,49 @@ class Sampler:
         return int(different[0]) if len(different) else fed
 
     @torch.inference_mode()
+    def move(self, source: int, target: int) -> None:
+        """Let the row in slot `source` go on in slot `target`."""
+        own = int(self.length_S[source] - self.trunk_length_S[source])
+        self.cache.copy(source, [target], own)
+        for state in self._states:
+            state[target] = state[source]
+
+    @torch.inference_mode()
     def plant(self, slot: int, ids: Sequence[int], start: int) -> None:
         """Compute the keys and values of `ids` in a free slot and put them into the trunk at `start`."""
         self.put(slot, ids, Sampling(), len(ids))
         self.see_trunk(slot, 0, 0)
-        self._hidden([Fill(slot, 0)])
+        self._reserve([slot])
+        self._hidden([self._fed_up_to_last_piece(Fill(slot, 0))])
         self.cache.plant(slot, start, len(ids))
 
     @torch.inference_mode()
     def prefill(self, fills: Sequence[Fill]) -> None:
         """Feed the known ids from each fill's start on, and draw the next id of every slot."""
+        self._reserve([slot for fill in fills for slot in (fill.slot, *fill.copies)])
         for chunk in _chunks(fills, self.length_S):
-            hidden = self._hidden(chunk)
-            last = torch.tensor([int(self.length_S[fill.slot]) - fill.start for fill in chunk]).cumsum(0) - 1
-            logits = self.decoder.logits(hidden[last])
-            for fill in chunk:
-                self._copy(fill)
-            owners = [(row, slot) for row, fill in enumerate(chunk) for slot in (fill.slot, *fill.copies)]
-            rows, drawing = [row for row, _ in owners], [slot for _, slot in owners]
-            self._draw(torch.tensor(drawing), logits[rows])
+            self._prefill_chunk(chunk)
 
     @torch.inference_mode()
     def decode(self, slots_R: Tensor) -> None:
         """Feed the newest id of every row and draw the next."""
-        position_R = self.length_S[slots_R] - 1
+        self._reserve(slots_R.tolist())
         rows = torch.arange(len(slots_R))
-        hidden = self._forward(slots_R, rows, torch.zeros_like(rows), position_R)
+        hidden = self._forward(slots_R, rows, torch.zeros_like(rows), self.length_S[slots_R] - 1)
         self._draw(slots_R, self.decoder.logits(hidden))
+
+    def _reserve(self, slots: Sequence[int]) -> None:
+        own = (self.length_S - self.trunk_length_S)[torch.tensor(slots)]
+        self.cache.reserve(max(slots) + 1, int(own.max()))
+
+    def _prefill_chunk(self, fills: Sequence[Fill]) -> None:
+        fills = [self._fed_up_to_last_piece(fill) for fill in fills]
+        last = torch.tensor([int(self.length_S[fill.slot]) - fill.start for fill in fills]).cumsum(0) - 1
+        logits = self.decoder.logits(self._hidden(fills)[last])
+        for fill in fills:
+            self._copy(fill)
+        owners = [(row, slot) for row, fill in enumerate(fills) for slot in (fill.slot, *fill.copies)]
+        self._draw(torch.tensor([slot for _, slot in owners]), logits[[row for row, _ in owners]])
 
     def newest(self, slots_R: Tensor) -> Tensor:
         """The newest known id of each slot, [R]."""
@@ -161,6 +183,16 @@ class Sampler:
     def full(self, slots_R: Tensor) -> Tensor:
         """Which slots have reached their limit, [R]."""
         return self.length_S[slots_R] >= self.limit_S[slots_R]
+
+    def _fed_up_to_last_piece(self, fill: Fill) -> Fill:
+        """Feed the beginning of a long row piece by piece; returns what is left to feed."""
+        start, length = fill.start, int(self.length_S[fill.slot])
+        while length - start > PIECE:
+            piece = torch.arange(start, start + PIECE)
+            row = torch.zeros_like(piece)
+            self._forward(torch.tensor([fill.slot]), row, piece - start, piece)
+            start += PIECE
+        return replace(fill, start=start)
 
     def _hidden(self, fills: Sequence[Fill]) -> Tensor:
         """Final hidden states of all tokens of a prefill, rows one after the other."""
@@ -174,7 +206,6 @@ class Sampler:
     def _forward(self, slots_R: Tensor, row_T: Tensor, place_T: Tensor, position_T: Tensor) -> Tensor:
         slot_T = slots_R[row_T]
         slot_position_T = position_T - self.trunk_length_S[slot_T]
-        self.cache.reserve(int(slots_R.max()) + 1, int(slot_position_T.max()) + 1)
         start_R, length_R = self.trunk_start_S[slots_R], self.trunk_length_S[slots_R]
         plan = Plan(slots_R, start_R, length_R, row_T, place_T, slot_position_T)
         return self.decoder(self.ids_SX[slot_T, position_T], position_T, CachedAttention(self.cache, plan))
@@ -183,7 +214,6 @@ class Sampler:
         """Let the copies of a fill have its keys and values; they already know the same ids."""
         if fill.copies:
             own = int(self.length_S[fill.slot] - self.trunk_length_S[fill.slot])
-            self.cache.reserve(max(fill.copies) + 1, own)
             self.cache.copy(fill.slot, list(fill.copies), own)
 
     def _draw(self, slots_R: Tensor, logits_RV: Tensor) -> None:
@@ -200,7 +230,7 @@ def _chunks(fills: Sequence[Fill], length_S: Tensor) -> list[list[Fill]]:
     ordered = sorted(fills, key=lambda fill: int(length_S[fill.slot]) - fill.start)
     chunks: list[list[Fill]] = []
     for fill in ordered:
-        longest = int(length_S[fill.slot]) - fill.start
+        longest = min(PIECE, int(length_S[fill.slot]) - fill.start)
         if chunks and (len(chunks[-1]) + 1) * longest <= PREFILL_TOKENS:
             chunks[-1].append(fill)
         else:

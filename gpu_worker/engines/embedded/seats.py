@@ -132,6 +132,25 @@ class Seats:
         fills = [self._resume(turn) for turn in returning]
         return fills + self._begin(newcomers)
 
+    def close_ranks(self) -> None:
+        """When most slots up to the highest are empty, move the highest rows into the lowest free slots."""
+        if 2 * len(self.seated) > max(self.seated, default=0):
+            return
+        for slot in sorted(self.seated, reverse=True):
+            if self.free and self.free[0] < slot:
+                self._move(slot, heapq.heappop(self.free))
+
+    def _move(self, slot: int, target: int) -> None:
+        self.sampler.move(slot, target)
+        turn = self.seated[target] = self.seated.pop(slot)
+        turn.slot = target
+        if self.kept.get(turn.conversation) == slot:
+            self.kept[turn.conversation] = target
+        for trunk in self.trunks:
+            if slot in trunk.users:
+                trunk.users.add(target)
+        self._give_back(slot)
+
     def _sit(self, turn: Turn, slot: int) -> None:
         turn.slot = slot
         self.waiting.remove(turn)
