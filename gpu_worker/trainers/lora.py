@@ -28,7 +28,7 @@ from gpu_worker.seeds import seed_for
 from gpu_worker.trainers.low_rank import LowRankLinear
 from gpu_worker.types import Batch, Group, Job
 
-TOKEN_BUDGET = 3072
+TOKEN_BUDGET = 1536
 """Nodes of a micro-batch: large enough to keep a core busy, small enough for a laptop's memory."""
 BETAS = (0.9, 0.99)
 PREFIX = "base_model.model."
