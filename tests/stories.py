@@ -24,6 +24,7 @@ from gpu_worker.types import (
     Score,
     Segment,
     StepDone,
+    Summary,
     ToolSpec,
     Trajectory,
 )
@@ -194,6 +195,28 @@ def training(steps: int, groups: int = 4, tries: int = 40, stop_after: int | Non
     yield from evaluation("trained", steps, 0.94, tries)
 
 
+def saying(text: str) -> GroupJudged:
+    """A group in which everybody says `text`: the customer, the agent, the tool, the judge."""
+    task = Scenario(
+        text[:40], "train", ({"role": "system", "content": text}, {"role": "user", "content": text})
+    )
+    function = {"name": text, "arguments": json.dumps({text: text})}
+    said = (
+        *task.messages,
+        {"role": "assistant", "content": text, "tool_calls": [{"id": text, "function": function}]},
+        {"role": "tool", "tool_call_id": text, "content": text},
+    )
+    segment = Segment((5, 6), (-0.1, -0.2), (True, True))
+    scores = (Score("ruler", 0.5, text), Score("checks", 0.0, text))
+    tries = tuple(
+        Trajectory(text, index, said, (segment,), "malformed_call", note=text, turns=1, scores=scores)
+        for index in range(2)
+    )
+    return GroupJudged(
+        Group(1, 0, task, (ToolSpec(text, text, {}),), tries, judge=text), "train", "train", tied=True
+    )
+
+
 def tell(run: Run, reports: Iterator[Report], *, end: str = "") -> Run:
     """Record reports under a lease of our own; `end` is the run's last state, if it has one."""
     held = lease.claim(run.pk)
@@ -203,13 +226,11 @@ def tell(run: Run, reports: Iterator[Report], *, end: str = "") -> Run:
             record(report)
         run.refresh_from_db()
         if end:
-            record.end(end, end, **({"summary": _summary(run)} if end == Run.State.DONE else {}))
+            record.end(end, end, **({"summary": summary(run)} if end == Run.State.DONE else {}))
     run.refresh_from_db()
     return run
 
 
-def _summary(run: Run) -> dict[str, object]:
-    from gpu_worker.types import Summary
-
+def summary(run: Run) -> dict[str, object]:
     told = Summary("done", run.steps, 0, 96.4, None, None, "0" * 64)
     return headline.of(run, told)

@@ -16,7 +16,7 @@ function walk(direction) {
   stops[next].scrollIntoView({ block: "nearest", inline: "center" });
 }
 
-const follow = (selector) => document.querySelector(selector)?.click();
+const follow = (...selectors) => selectors.map((selector) => document.querySelector(selector)).find(Boolean)?.click();
 
 document.addEventListener("keydown", (event) => {
   if (isTyping(event) || document.querySelector("dialog[open]")) return;
@@ -24,7 +24,7 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "k") walk(-1);
   else if (event.key === "[") follow('a[rel="prev"]');
   else if (event.key === "]") follow('a[rel="next"]');
-  else if (event.key === "u") follow('a[rel="up"], .crumbs li:nth-child(2) a');
+  else if (event.key === "u") follow('a[rel="up"]', ".crumbs li:nth-child(2) a");
   else if (event.key === "Enter" && event.target.matches?.("[data-opens-page]")) location.assign(event.target.dataset.opensPage);
 });
 

@@ -1,12 +1,12 @@
 """Reads for reviewing: all tries of a group side by side, and one try in full."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Prefetch, QuerySet
 
 from training.models import Group, Score, Trajectory, TrajectoryRecord
-from training.review.transcript import Turn, shared_start, turns
+from training.review.transcript import Turn, compared, shared_start, turns
 from training.runs import words
 
 
@@ -59,6 +59,9 @@ def group_view(group: Group) -> GroupView:
         for trajectory, rank, messages in zip(found, ranks, conversations, strict=True)
     ]
     tries.sort(key=lambda one: (one.rank, one.trajectory.index))
+    if tries:
+        best = tries[0].turns
+        tries[1:] = [replace(one, turns=compared(one.turns, best)) for one in tries[1:]]
     beside = Group.objects.filter(run=group.run_id, label=group.label)
     return GroupView(
         group=group,

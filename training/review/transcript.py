@@ -5,7 +5,7 @@ What an agent, a tool or a judge says may be anything; it is bounded here, and e
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 LONGEST = 20_000
@@ -22,7 +22,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """One message. `speaker` is system, user, assistant or tool."""
+    """One message. `speaker` is system, user, assistant or tool; `as_best` if the best try has it too."""
 
     number: int
     speaker: str
@@ -30,6 +30,7 @@ class Turn:
     calls: tuple[Call, ...] = ()
     tool: str = ""
     cut: bool = False
+    as_best: bool = False
 
 
 def turns(messages: Sequence[dict[str, Any]], first: int = 0) -> list[Turn]:
@@ -47,6 +48,12 @@ def shared_start(conversations: Sequence[Sequence[dict[str, Any]]]) -> int:
             break
         alike += 1
     return alike
+
+
+def compared(mine: Sequence[Turn], best: Sequence[Turn]) -> list[Turn]:
+    """`mine`, with the turns marked that are word for word those of the best try at the same place."""
+    same = [turn == other for turn, other in zip(mine, best, strict=False)]
+    return [replace(turn, as_best=place < len(same) and same[place]) for place, turn in enumerate(mine)]
 
 
 def _turn(message: dict[str, Any], number: int, names: dict[str, str]) -> Turn:

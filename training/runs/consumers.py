@@ -45,6 +45,7 @@ class RunConsumer(AsyncWebsocketConsumer):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         message = _read(text_data)
         if message is None or self.viewer is None:
+            await self.disconnect(NONSENSE)
             await self.close(NONSENSE)
             return
         kind, seq = message

@@ -1,0 +1,160 @@
+"""The other side of the browser tests: a process that does to the database what workers and people do.
+
+Started as `python -m tests.browser.stage`; reads one JSON call per line and answers with one JSON line.
+It has the site's database and Redis, so it writes events and rings the doorbell exactly as a worker does.
+"""
+
+import json
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "artweb.settings"
+
+import django  # noqa: E402
+
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402
+from django.contrib.sessions.models import Session  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from gpu_worker.types import Report  # noqa: E402
+from tests import stories  # noqa: E402
+from training import access  # noqa: E402
+from training.models import Agent, Event, Group, Run, RunScenarios, Trajectory  # noqa: E402
+from training.runs import events, lease, recorder  # noqa: E402
+
+_stories: dict[int, Iterator[Report]] = {}
+_recorders: dict[int, recorder.Recorder] = {}
+
+
+def migrate() -> None:
+    call_command("migrate", verbosity=0)
+
+
+def sign_in_link(user: str) -> str:
+    return access.make_sign_in_link(User.objects.get_or_create(username=user)[0])
+
+
+def make_run(user: str, steps: int = 3) -> int:
+    owner = User.objects.get_or_create(username=user)[0]
+    agent = Agent.objects.get_or_create(owner=owner, name="Order desk", environment="order_desk")[0]
+    config = {"environment": "order_desk", "steps": steps, "reward": "ruler", "system_prompt": stories.SYSTEM}
+    run = Run.objects.create(
+        owner=owner,
+        agent=agent,
+        name=f"run-{uuid.uuid4().hex[:6]}",
+        state=Run.State.QUEUED,
+        steps=steps,
+        config=config,
+        request_id=uuid.uuid4().hex,
+        queued_at=timezone.now(),
+    )
+    RunScenarios.objects.create(run=run, values=[])
+    return int(run.pk)
+
+
+def begin(run: int, steps: int = 3, groups: int = 3, tries: int = 12) -> None:
+    """Claim a run and prepare its story; `tell` goes on with it."""
+    held = lease.claim(run)
+    assert held is not None
+    _recorders[run] = recorder.Recorder(held)
+    _stories[run] = stories.training(steps, groups, tries)
+
+
+def tell(run: int, reports: int = 10_000) -> int:
+    """Record the next reports of a story; returns the run's newest seq."""
+    for report in islice(_stories[run], reports):
+        _recorders[run](report)
+    return newest(run)
+
+
+def finish(run: int, state: str = "done") -> int:
+    summary = stories.summary(Run.objects.get(pk=run)) if state == Run.State.DONE else {}
+    _recorders.pop(run).end(state, state, finished_at=timezone.now(), summary=summary)
+    return newest(run)
+
+
+def say(run: int, text: str, count: int = 1) -> int:
+    """Write log lines as the loop would."""
+    for place in range(count):
+        told = {"level": "info", "text": f"{text} {place}" if count > 1 else text}
+        events.append(run, "log", f"log:{uuid.uuid4().hex}", told)
+        events.ring(run)
+    return newest(run)
+
+
+def hostile(run: int, text: str) -> dict[str, int]:
+    """A judged group in which scenario, agent, tool and judge all say `text`."""
+    held = lease.claim(run)
+    assert held is not None
+    with recorder.Recorder(held) as record:
+        record(stories.saying(text))
+    group = Group.objects.filter(run=run).latest("pk")
+    return {"group": group.pk, "trajectory": Trajectory.objects.filter(group=group)[0].pk}
+
+
+def newest(run: int) -> int:
+    return int(Run.objects.values_list("last_seq", flat=True).get(pk=run))
+
+
+def seqs(run: int) -> list[int]:
+    return list(Event.objects.filter(run=run).order_by("seq").values_list("seq", flat=True))
+
+
+def groups(run: int, label: str = "train") -> list[int]:
+    return list(Group.objects.filter(run=run, label=label).order_by("pk").values_list("pk", flat=True))
+
+
+def tries(group: int) -> list[int]:
+    return list(Trajectory.objects.filter(group=group).order_by("index").values_list("pk", flat=True))
+
+
+def state_and_wish(run: int) -> list[str]:
+    return list(Run.objects.values_list("state", "wish").get(pk=run))
+
+
+def forget_sessions(user: str) -> None:
+    """Sign a user out everywhere, as somebody in another browser would."""
+    owner = str(User.objects.get(username=user).pk)
+    for session in Session.objects.all():
+        if session.get_decoded().get("_auth_user_id") == owner:
+            session.delete()
+
+
+CALLS: dict[str, Callable[..., Any]] = {
+    call.__name__: call
+    for call in (
+        migrate,
+        sign_in_link,
+        make_run,
+        begin,
+        tell,
+        finish,
+        say,
+        hostile,
+        newest,
+        seqs,
+        groups,
+        tries,
+        state_and_wish,
+        forget_sessions,
+    )
+}
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        name, arguments = json.loads(line)
+        answer = CALLS[name](**arguments)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,238 @@
+"""The live stream: frames in order, drawn once, for those who may see them, with or without Redis."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import Settings
+from django.contrib.auth.models import User
+from django.test import Client
+
+from artweb.asgi import application
+from tests import stories
+from training.models import Event, Run
+from training.runs import events, frames, hub, queries
+from training.runs.frames import Place
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MakeRun = Callable[..., Run]
+Open = Callable[..., WebsocketCommunicator]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "CLOCK", 0.1)
+    monkeypatch.setattr(hub, "SPACING", 0.02)
+    monkeypatch.setattr(hub, "CHECK_EVERY", 0.2)
+
+
+@pytest.fixture
+def cookie(user: User) -> str:
+    client = Client()
+    client.force_login(user)
+    return f"sessionid={client.cookies['sessionid'].value}"
+
+
+@pytest.fixture
+def open_socket(run: Run, cookie: str) -> Iterator[Open]:
+    def make(
+        run_id: int = run.pk, cookie: str = cookie, origin: str = "http://localhost", language: str = "en"
+    ) -> WebsocketCommunicator:
+        headers = [(b"origin", origin.encode()), (b"host", b"localhost"), (b"cookie", cookie.encode())]
+        return WebsocketCommunicator(application, f"/ws/runs/{run_id}/?language={language}", headers)
+
+    yield make
+
+
+async def say(run: Run, *texts: str) -> None:
+    def write() -> None:
+        for text in texts:
+            key = f"log:{Event.objects.filter(run=run).count()}"
+            events.append(run.pk, "log", key, {"level": "info", "text": text})
+
+    await database_sync_to_async(write)()
+
+
+async def frame(socket: WebsocketCommunicator) -> dict[str, object]:
+    found: dict[str, object] = json.loads(await socket.receive_from(timeout=5))
+    await socket.send_to(json.dumps({"drawn": found["last"]}))
+    return found
+
+
+def seqs(*received: dict[str, object]) -> list[int]:
+    return [int(seq) for one in received for seq in re.findall(r'data-seq="(\d+)"', str(one["content"]))]
+
+
+@pytest.fixture
+async def socket(open_socket: Open) -> AsyncIterator[WebsocketCommunicator]:
+    found = open_socket()
+    assert (await found.connect())[0]
+    yield found
+    await found.disconnect()
+
+
+async def test_a_reconnecting_browser_resumes_after_its_seq(socket: WebsocketCommunicator, run: Run) -> None:
+    await say(run, "one", "two", "three")
+    await socket.send_to('{"seen": 1}')
+    first = await frame(socket)
+    assert (first["first"], first["last"], seqs(first)) == (1, 3, [2, 3])
+    await say(run, "four")
+    second = await frame(socket)
+    assert (second["first"], second["last"], seqs(second)) == (3, 4, [4])
+
+
+async def test_nothing_is_sent_before_a_browser_says_where_it_is(
+    socket: WebsocketCommunicator, run: Run
+) -> None:
+    await say(run, "one")
+    assert await socket.receive_nothing(timeout=0.5)
+
+
+async def test_equal_browsers_get_the_same_bytes_drawn_once(
+    open_socket: Open, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    draw = frames.frame_from
+    monkeypatch.setattr(frames, "frame_from", lambda run, place: drawn.append(place) or draw(run, place))
+    sockets = [open_socket(), open_socket(), open_socket(language="zh-hans")]
+    for one in sockets:
+        await one.connect()
+        await one.send_to('{"seen": 0}')
+    for one in sockets:
+        await frame(one)
+    drawn.clear()
+    await say(run, "hello")
+    texts = [await one.receive_from(timeout=5) for one in sockets]
+    assert texts[0] == texts[1] != texts[2]
+    assert len([place for place in drawn if place.seq == 0 and place.language == "en"]) <= 2
+    for one in sockets:
+        await one.disconnect()
+    assert hub._hubs == {}
+
+
+async def test_the_head_is_drawn_again_when_the_row_changed(socket: WebsocketCommunicator, run: Run) -> None:
+    await socket.send_to('{"seen": 0}')
+    assert "Queued" in str((await frame(socket))["content"])
+    changed = Run.objects.filter(pk=run.pk)
+    await database_sync_to_async(changed.update)(
+        state="training", progress={"what": "rollouts", "done": 5, "total": 24}
+    )
+    told = await frame(socket)
+    assert told["first"] == told["last"] == 0
+    assert "Tries played 5 / 24" in str(told["content"]) and "Training · order-desk-1" in str(told["content"])
+    assert await socket.receive_nothing(timeout=0.4)
+
+
+async def test_far_behind_gets_whole_lists(socket: WebsocketCommunicator, run: Run) -> None:
+    await say(run, *map(str, range(frames.FAR_BEHIND + 20)))
+    await socket.send_to('{"seen": 3}')
+    told = await frame(socket)
+    assert told["last"] == frames.FAR_BEHIND + 20
+    assert seqs(told) == list(range(21, frames.FAR_BEHIND + 21))
+    assert 'hx-target="#log-lines" hx-swap="innerHTML"' in str(told["content"])
+
+
+async def test_a_browser_that_does_not_draw_is_waited_for_and_then_closed(
+    socket: WebsocketCommunicator, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "PATIENCE", 2)
+    await socket.send_to('{"seen": 0}')
+    received = 0
+    closed = None
+    while closed is None:
+        await say(run, "more")
+        await asyncio.sleep(0.05)
+        while not await socket.receive_nothing(timeout=0.001):
+            message = await socket.receive_output()
+            received += message["type"] == "websocket.send"
+            closed = message.get("code", closed)
+    assert received == hub.WINDOW
+    assert closed == hub.TOO_SLOW
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"seen": -1}', '{"seen": "1"}', '{"seen": true}', "x" * 300])
+async def test_nonsense_closes_the_socket(open_socket: Open, text: str) -> None:
+    socket = open_socket()
+    await socket.connect()
+    await socket.send_to(text)
+    assert (await socket.receive_output(timeout=5))["type"] == "websocket.close"
+    assert hub._hubs == {}
+
+
+async def test_signing_out_closes_the_socket(socket: WebsocketCommunicator, cookie: str) -> None:
+    await socket.send_to('{"seen": 0}')
+    await frame(socket)
+    client = Client()
+    client.cookies["sessionid"] = cookie.split("=")[1]
+    await database_sync_to_async(client.post)("/sign-out/")
+    closed = await socket.receive_output(timeout=5)
+    assert (closed["type"], closed["code"]) == ("websocket.close", hub.SIGNED_OUT)
+
+
+async def test_strangers_are_refused_before_the_socket_opens(
+    open_socket: Open, run: Run, other_user: User, settings: Settings
+) -> None:
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+
+    def sign_in_bob() -> str:
+        client = Client()
+        client.force_login(other_user)
+        return f"sessionid={client.cookies['sessionid'].value}"
+
+    bob = await database_sync_to_async(sign_in_bob)()
+    for denied in (
+        open_socket(cookie=bob),
+        open_socket(cookie=""),
+        open_socket(run_id=run.pk + 999),
+        open_socket(origin="http://evil.example"),
+        open_socket(origin="http://localhost:9999"),
+        open_socket(origin=""),
+    ):
+        assert (await denied.connect())[0] is False
+    assert hub._hubs == {}
+
+
+async def test_a_user_may_open_twenty_sockets(open_socket: Open) -> None:
+    sockets = [open_socket() for _ in range(hub.SOCKETS_PER_USER)]
+    for one in sockets:
+        assert (await one.connect())[0]
+    assert (await open_socket().connect())[0] is False
+    for one in sockets:
+        await one.disconnect()
+
+
+def test_frames_add_up_to_the_page(make_run: MakeRun) -> None:
+    """Whatever places a browser was at, what it was sent is what a fresh page shows."""
+    run = stories.tell(make_run(steps=4), stories.training(4, 3, 6), end=Run.State.DONE)
+    whole = queries.whole_page(run)
+    for cut in ([], [1], [7, 8, 9], list(range(0, run.last_seq, 5))):
+        edges = [0, *cut, run.last_seq]
+        parts = [
+            queries.fold([e for e in events.after(run.pk, first) if e.seq <= last], first)
+            for first, last in zip(edges, edges[1:], strict=False)
+        ]
+        assert [line for part in parts for line in part.lines] == whole.lines
+        assert [card for part in parts for card in part.cards] == whole.cards
+        assert [row for part in parts for row in part.curve] == whole.curve
+        for label, tiles in whole.tiles.items():
+            assert [tile for part in parts for tile in part.tiles[label]] == tiles
+
+
+def test_a_frame_holds_nothing_personal(make_run: MakeRun, user: User) -> None:
+    run = stories.tell(make_run(), stories.training(3, 3, 6), end=Run.State.DONE)
+    for language in ("en", "zh-hans"):
+        told = frames.frame_from(run, Place(0, None, language))
+        assert told is not None
+        assert not re.search(rf"\b{user.username}\b", told.text)
+        assert not re.search(r"csrf|<style|\sstyle=|\son\w+=|<script|<form", told.text)
+
+
+def test_a_frame_for_nothing_new_is_none(run: Run) -> None:
+    place = Place(0, None, "en")
+    first = frames.frame_from(run, place)
+    assert first is not None
+    assert frames.frame_from(run, first.place) is None

@@ -1,0 +1,289 @@
+"""What people see: every page on a run told by the real recorder, and nothing of anybody else's."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import get_resolver
+
+from gpu_worker.types import Job
+from tests import stories
+from training import access
+from training.models import Group, Run, Trajectory
+from training.runs import queries
+from training.urls import urlpatterns
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MakeRun = Callable[..., Run]
+
+MEANT_FOR_ANYBODY = {"sign_in", "redeem", "sign_out", "theme"}
+
+
+@pytest.fixture
+def ann(client: Client, user: User) -> Client:
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def bob(other_user: User) -> Client:
+    found = Client()
+    found.force_login(other_user)
+    return found
+
+
+@pytest.fixture
+def told(run: Run) -> Run:
+    """A run of three steps that is done."""
+    return stories.tell(run, stories.training(3, 3, 10), end=Run.State.DONE)
+
+
+def text_of(client: Client, address: str, status: int = 200) -> str:
+    answer = client.get(address)
+    assert answer.status_code == status, address
+    return answer.content.decode()
+
+
+def pages_of(run: Run) -> list[str]:
+    group = Group.objects.filter(run=run, label="train")[0]
+    trajectory = Trajectory.objects.filter(group=group)[0]
+    return [
+        f"/runs/{run.pk}/",
+        f"/runs/{run.pk}/offer/",
+        f"/runs/{run.pk}/lines/?before=5",
+        f"/runs/{run.pk}/groups/",
+        f"/groups/{group.pk}/",
+        f"/trajectories/{trajectory.pk}/",
+        f"/trajectories/{trajectory.pk}/tokens/",
+        f"/trajectories/{trajectory.pk}/raw.json",
+    ]
+
+
+def test_home_tells_a_newcomer_what_to_do(ann: Client) -> None:
+    page = text_of(ann, "/")
+    assert "Nothing has been trained yet" in page
+    assert "Start demo" in page
+
+
+def test_home_shows_what_runs_waits_and_ended(ann: Client, make_run: MakeRun) -> None:
+    stories.tell(make_run("ended"), stories.training(3, 2, 10), end=Run.State.DONE)
+    stories.tell(make_run("going", steps=9), stories.training(9, 2, 4, stop_after=4))
+    make_run("waits")
+    page = text_of(ann, "/")
+    running, waiting, finished = re.split(r"(?:Waiting|Finished)</h2>", page)
+    assert "going" in running and "4 of 9 steps" in running and "about " in running
+    assert "<polyline" in running
+    assert "waits" in waiting and "Queued" in waiting
+    assert "ended" in finished and "on 10 unseen scenarios (95 % CI" in finished
+
+
+def test_start_demo_leads_to_its_page(
+    ann: Client, monkeypatch: pytest.MonkeyPatch, make_run: MakeRun
+) -> None:
+    run = make_run("the-demo")
+    monkeypatch.setattr("training.runs.services.start_demo", lambda *, owner: run)
+    answer = ann.post("/demo/")
+    assert (answer.status_code, answer["Location"]) == (302, f"/runs/{run.pk}/")
+
+
+def test_a_finished_run_says_what_was_achieved(ann: Client, told: Run) -> None:
+    page = text_of(ann, f"/runs/{told.pk}/")
+    before, after = told.summary["baseline"]["success"], told.summary["trained"]["success"]
+    assert f"success {before * 100:.0f} % → {after * 100:.0f} % on 10 unseen scenarios (95 % CI +" in page
+    assert re.search(r"<title>\s*Done · order-desk-1 · ArtWeb</title>", page)
+    assert 'id="pause"' not in page and 'id="stop"' not in page
+
+
+@pytest.mark.parametrize(
+    ("state", "buttons"),
+    [
+        ("queued", {"pause", "stop"}),
+        ("training", {"pause", "stop"}),
+        ("paused", {"resume", "stop"}),
+        ("failed", {"resume"}),
+        ("done", set()),
+        ("cancelled", set()),
+    ],
+)
+def test_buttons_fit_the_state(ann: Client, make_run: MakeRun, state: str, buttons: set[str]) -> None:
+    run = make_run(state=state)
+    page = text_of(ann, f"/runs/{run.pk}/")
+    assert set(re.findall(r'id="(pause|resume|stop)"', page)) == buttons
+
+
+def test_a_wish_answers_with_the_new_head(ann: Client, run: Run) -> None:
+    head = ann.post(f"/runs/{run.pk}/pause/").content.decode()
+    assert 'id="run-head"' in head and "Paused" in head
+    run.refresh_from_db()
+    assert run.state == Run.State.PAUSED
+
+
+def test_a_refused_wish_says_why(ann: Client, told: Run) -> None:
+    head = ann.post(f"/runs/{told.pk}/pause/").content.decode()
+    assert "it cannot be paused" in head
+
+
+def test_a_failed_run_says_why(ann: Client, make_run: MakeRun) -> None:
+    run = make_run(state="failed", error="The disk is full: free 3 GB, then press Try again.")
+    assert "The disk is full" in text_of(ann, f"/runs/{run.pk}/")
+
+
+def test_a_silent_worker_is_told(ann: Client, make_run: MakeRun) -> None:
+    run = stories.tell(make_run(), stories.training(3, 2, 2, stop_after=1))
+    assert "gone silent" not in text_of(ann, f"/runs/{run.pk}/")
+    Run.objects.filter(pk=run.pk).update(lease_until="2001-01-01T00:00Z")
+    assert "gone silent" in text_of(ann, f"/runs/{run.pk}/")
+
+
+def test_every_knob_is_explained(ann: Client, make_run: MakeRun) -> None:
+    run = make_run(config={"learning_rate": 0.5, "environment": "order_desk"})
+    page = text_of(ann, f"/runs/{run.pk}/")
+    assert "Peak learning rate of AdamW." in page
+    assert "Tries at each scenario (G)." in page
+    knobs = re.findall(r'<dt class="mono">(\w+)', page)
+    assert {"learning_rate", "group_size", "judge_model", "clip_high"} <= set(knobs)
+    assert len(knobs) >= len(Job.__dataclass_fields__) - 4
+
+
+def test_the_page_shows_fifty_cards_and_the_rest_by_pages(ann: Client, make_run: MakeRun) -> None:
+    run = stories.tell(make_run(), stories.training(30, 2, 2))
+    page = text_of(ann, f"/runs/{run.pk}/")
+    shown = [int(pk) for pk in re.findall(r'class="card" id="group-(\d+)"', page)]
+    newest_first = list(
+        Group.objects.filter(run=run, label="train").order_by("-pk").values_list("pk", flat=True)
+    )
+    assert shown == newest_first[:50]
+    found, address = [], f"/runs/{run.pk}/groups/?label=train"
+    while address:
+        page = text_of(ann, address)
+        found += [int(pk) for pk in re.findall(r'id="group-(\d+)"', page)]
+        older = re.search(r'href="(\?[^"]*before=\d+)"', page)
+        address = f"/runs/{run.pk}/groups/{older[1].replace('&amp;', '&')}" if older else ""
+    assert found == newest_first
+
+
+def test_older_log_lines_are_fetched(ann: Client, told: Run) -> None:
+    lines = text_of(ann, f"/runs/{told.pk}/lines/?before=8")
+    assert re.findall(r'data-seq="(\d+)"', lines) == [str(seq) for seq in range(1, 8)]
+    assert "before=" not in lines
+
+
+def test_a_group_shows_all_tries_ranked_with_reason_and_judge(ann: Client, told: Run) -> None:
+    group = Group.objects.filter(run=told, label="train", successes__gt=0, successes__lt=8)[0]
+    page = text_of(ann, f"/groups/{group.pk}/")
+    rewards = [float(value) for value in re.findall(r'class="try-reward num">([\d.]+)<', page)]
+    assert len(rewards) == 8 and rewards == sorted(rewards, reverse=True)
+    assert "Looked the order up once" in page and "Answered without looking anything up" in page
+    assert "rule-based judge, offline" in page
+    assert "Checks" in page and "Judge (RULER)" in page and "advantage" in page
+    assert page.count(stories.SYSTEM) == 1, "what all tries begin with is told once"
+
+
+def test_a_try_that_failed_is_shown_with_its_reason(ann: Client, run: Run) -> None:
+    stories.tell(run, iter([stories.judged(1, 0, skill=0.0)]))
+    group = Group.objects.get(run=run)
+    page = text_of(ann, f"/groups/{group.pk}/")
+    assert "Unreadable tool call" in page and "The arguments are not JSON" in page
+
+
+def test_turns_that_equal_the_best_try_are_marked(ann: Client, run: Run) -> None:
+    stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
+    page = text_of(ann, f"/groups/{Group.objects.get(run=run).pk}/")
+    assert page.count("turn-as-best") == 7 * 3
+
+
+def test_a_trajectory_is_readable(ann: Client, run: Run) -> None:
+    stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
+    trajectory = Trajectory.objects.filter(group__run=run)[0]
+    page = text_of(ann, f"/trajectories/{trajectory.pk}/")
+    for said in (stories.SYSTEM, "find_order", "order_id", "OR-20037", "shipped with DHL", "rank "):
+        assert said in page
+    raw = json.loads(text_of(ann, f"/trajectories/{trajectory.pk}/raw.json"))
+    assert raw["messages"] == trajectory.record.messages
+    assert raw["segments"] == trajectory.record.segments
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_every_page_in_every_language(ann: Client, told: Run, language: str) -> None:
+    ann.cookies["django_language"] = language
+    for address in ["/", "/sign-in/", *pages_of(told)]:
+        assert text_of(ann, address)
+    chinese = re.search(r"[\u4e00-\u9fff]{2}", text_of(ann, f"/runs/{told.pk}/").replace("中文", ""))
+    assert bool(chinese) == (language == "zh-hans")
+
+
+def test_what_is_somebody_elses_looks_like_nothing(bob: Client, told: Run) -> None:
+    for address in pages_of(told):
+        assert bob.get(address).status_code == 404, address
+    for wish in ("pause", "resume", "stop"):
+        assert bob.post(f"/runs/{told.pk}/{wish}/").status_code == 404
+    assert "order-desk-1" not in text_of(bob, "/")
+
+
+def test_nothing_is_shown_before_signing_in(told: Run) -> None:
+    nobody = Client()
+    names = {pattern.name for pattern in urlpatterns if getattr(pattern, "name", None)} - MEANT_FOR_ANYBODY
+    known = get_resolver().reverse_dict
+    assert names <= set(known)
+    for address in ["/", *pages_of(told)]:
+        answer = nobody.get(address)
+        assert answer.status_code == 302 and answer["Location"].startswith("/sign-in/"), address
+    for wish in ("pause", "resume", "stop"):
+        answer = nobody.post(f"/runs/{told.pk}/{wish}/")
+        assert answer.status_code == 302 and answer["Location"].startswith("/sign-in/")
+
+
+def test_reading_changes_nothing_and_asking_needs_a_token(user: User, run: Run) -> None:
+    careful = Client(enforce_csrf_checks=True)
+    careful.force_login(user)
+    for wish in ("pause", "resume", "stop"):
+        assert careful.get(f"/runs/{run.pk}/{wish}/").status_code == 405
+        refused = careful.post(f"/runs/{run.pk}/{wish}/")
+        assert refused.status_code == 403 and "This page is out of date" in refused.content.decode()
+    assert careful.get("/demo/").status_code == 405
+    run.refresh_from_db()
+    assert run.state == Run.State.QUEUED
+
+
+def test_a_sign_in_link_is_used_by_post_only_and_once(client: Client, user: User) -> None:
+    link = access.make_sign_in_link(user)
+    assert "Sign in" in text_of(client, link)
+    assert client.get("/").status_code == 302
+    assert client.post(link)["Location"] == "/"
+    assert client.get("/").status_code == 200
+    assert Client().post(link).status_code == 410
+    assert Client().post("/sign-in/made-up/").status_code == 410
+    client.post("/sign-out/")
+    assert client.get("/").status_code == 302
+
+
+def test_the_theme_goes_back_to_its_own_site_only(client: Client, db: None) -> None:
+    answer = client.post("/theme/", {"theme": "dark", "next": "https://elsewhere.example/"})
+    assert answer["Location"] == "/" and answer.cookies["theme"].value == "dark"
+    answer = client.post("/theme/", {"theme": "<script>", "next": "/sign-in/"})
+    assert answer["Location"] == "/sign-in/" and "theme" not in answer.cookies
+
+
+def test_pages_hold_no_inline_script_or_style(ann: Client, told: Run) -> None:
+    for address in ["/", "/sign-in/", *pages_of(told)[:-1]]:
+        page = text_of(ann, address)
+        assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", page), address
+
+
+def test_a_page_costs_few_queries(
+    ann: Client, told: Run, django_assert_max_num_queries: Callable[..., object]
+) -> None:
+    for address, most in [("/", 12), (f"/runs/{told.pk}/", 30), (f"/runs/{told.pk}/groups/", 8)]:
+        with django_assert_max_num_queries(most):  # type: ignore[attr-defined]
+            text_of(ann, address)
+
+
+def test_the_title_says_how_far(make_run: MakeRun) -> None:
+    run = stories.tell(make_run(steps=4), stories.training(4, 2, 2, stop_after=2))
+    status = queries.status(run)
+    assert status.title == f"{status.percent} % Training · order-desk-1"
+    assert 50 < status.percent < 75
+    assert status.step_now == 3 and (status.done, status.total) == (19, 16)
