@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_worker.engines.embedded.chat import Chat
+from gpu_worker.engines.embedded.directory import ModelError
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.seeds import seed_for
 from gpu_worker.turns import Refusal
@@ -107,10 +108,13 @@ async def _tell(engine: EmbeddedEngine, ask: Ask, index: int, say: Say) -> None:
 async def _complete(
     engine: EmbeddedEngine, ask: Ask, index: int, on_text: Callable[[str], None] | None
 ) -> Completion:
-    """Raises Refusal (400) when the conversation does not fit the model's context."""
+    """Raises Refusal (400) when the conversation does not fit the model's context or its template."""
     seed = seed_for(ask.sampling.seed, "answer", index)
     sampling = replace(ask.sampling, seed=seed, max_tokens=ask.sampling.max_tokens or engine.max_context)
-    completion = await engine.chat(ask.messages, ask.tools, sampling, on_text=on_text)
+    try:
+        completion = await engine.chat(ask.messages, ask.tools, sampling, on_text=on_text)
+    except ModelError as error:
+        raise Refusal(400, "conversation_refused", str(error)) from None
     if completion.finish == "context" and not completion.token_ids:
         length = len(completion.prompt_ids)
         message = (

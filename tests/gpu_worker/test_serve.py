@@ -175,6 +175,14 @@ def test_a_conversation_that_does_not_fit_is_refused_also_in_a_stream(server: Se
         assert error["code"] == "context_length_exceeded" and "reads at most 2048" in error["message"]
 
 
+def test_a_conversation_that_the_template_refuses_is_the_callers_fault(server: Server) -> None:
+    strict = server.allowed / "strict"
+    shutil.copytree(server.model, strict)
+    (strict / "chat_template.jinja").write_text("{{ raise_exception('users first') }}")
+    error = server.refusal(400, base_model=str(strict))
+    assert error["code"] == "conversation_refused" and "users first" in error["message"]
+
+
 def test_an_adapter_is_loaded_on_demand_and_proven(server: Server) -> None:
     directory = adapter(server, "first", 1)
     sha256 = hashlib.sha256((directory / "adapter_model.safetensors").read_bytes()).hexdigest()

@@ -1,7 +1,10 @@
 """What /v1/chat/completions accepts, ignores and refuses."""
 
+import copy
 import json
+import random
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -259,3 +262,58 @@ def test_errors_have_openais_shape() -> None:
             "code": "invalid_value",
         }
     }
+
+
+def test_whatever_is_sent_the_answer_is_a_request_or_a_refusal() -> None:
+    """5,000 valid bodies with values swapped for others, seeded: no other exception ever."""
+    rng = random.Random(7)
+    accepted = 0
+    for _ in range(5000):
+        body = full_request()
+        for _ in range(rng.randrange(3)):
+            holder, place = rng.choice(list(places(body)))
+            holder[place] = copy.deepcopy(rng.choice(STRANGE))
+        try:
+            read_chat_request(json.dumps(body).encode())
+            accepted += 1
+        except ApiError as error:
+            assert error.status == 400 and len(error.message) < 500
+            json.dumps(error.body)
+    assert 1000 < accepted < 4500
+
+
+STRANGE: list[Any] = [
+    None, True, False, 0, -1, 1.5, 1e308, 2**70, "", "x", "user", "tool", "\0", "{", "[]", "é" * 300, [], {},
+    [[]], [None], {"type": "text"}, {"a": {"b": []}}, ["user"], [{}], [{"role": "user"}],
+]  # fmt: skip
+
+
+def full_request() -> dict[str, Any]:
+    echoed = {"role": "assistant", "content": None, "tool_calls": [call('{"id": 7}')]}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "shipped"}]}
+    return {
+        "model": "desk",
+        "messages": [{"role": "system", "content": "Be kind."}, *copy.deepcopy(HELLO), echoed, answer],
+        "tools": [copy.deepcopy(TOOL)],
+        "tool_choice": "auto",
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "n": 2,
+        "max_tokens": 7,
+        "stop": ["a", "b"],
+        "seed": 3,
+        "logprobs": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "response_format": {"type": "text"},
+        "logit_bias": {},
+        "metadata": {"a": "b"},
+    }
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place in a nest whose value can be swapped, as (holder, key)."""
+    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        yield value, key
+        yield from places(value[key])

@@ -71,3 +71,8 @@ def too_many(limit: int) -> ApiError:
 def server_away() -> ApiError:
     message = "The model server is not running just now. Try again in a few seconds."
     return ApiError(503, message, kind="server_error", code="model_server_unavailable", retry_after=5)
+
+
+def server_failed() -> ApiError:
+    message = "The model server failed while answering; its log says why."
+    return ApiError(500, message, kind="server_error", code="model_server_error")

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import httpx
 from django.conf import settings
 
-from training.serving.errors import ApiError, invalid, server_away
+from training.serving.errors import ApiError, invalid, server_away, server_failed
 
 PATIENCE = httpx.Timeout(600.0, connect=5.0)
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
@@ -71,7 +71,7 @@ def _check(status: int, body: bytes) -> None:
     try:
         raise _refusal(status, json.loads(body))
     except (ValueError, KeyError, TypeError):
-        raise server_away() from None
+        raise server_failed() from None
 
 
 def _refusal(status: int, body: dict[str, Any]) -> ApiError:

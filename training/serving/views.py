@@ -24,6 +24,8 @@ from training.serving.errors import ApiError, too_large, too_many, unknown_model
 from training.serving.openai_format import Completion, model_line, model_list, sse
 
 MAX_UNDER_WAY = 16
+LARGE_BODY = 64 * 1024
+"""Bytes from which reading takes long enough to ask for the key first."""
 _under_way: Counter[int] = Counter()
 """Requests per key that this process is answering. One web process serves an installation."""
 
@@ -53,7 +55,10 @@ def openai_door(method: str) -> Callable[[View], View]:
 async def chat_completions(request: HttpRequest) -> HttpResponseBase:
     authorization = _authorization(request)
     try:
-        asked = read_chat_request(_body(request))
+        body = _body(request)
+        if len(body) > LARGE_BODY:
+            await sync_to_async(queries.check_key)(authorization)
+        asked = read_chat_request(body)
     except ApiError:
         await sync_to_async(queries.check_key)(authorization)  # who has no key learns only that
         raise
