@@ -58,6 +58,17 @@ FORGETFUL = """\
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}
 """
 
+THOUGHTFUL = """\
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\\n' }}
+    {%- if message.role == 'assistant' and loop.last %}{{ '<think>\\n\\n</think>\\n\\n' }}{% endif %}
+    {{- message.content | trim }}
+    {%- for call in message.tool_calls or [] %}{{ call.function | tojson }}{% endfor %}
+    {{- '<|im_end|>\\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}
+"""
+
 TOOLS = [
     ToolSpec(
         "look_up",
@@ -182,6 +193,23 @@ def test_a_template_that_rewrites_history_is_rendered_afresh(tiny_model: Path, t
         assert (prompt[: len(seen)] == seen) is kept
         if not kept:
             assert prompt == chat.prompt_ids(messages, [])
+
+
+def test_a_template_that_treats_the_last_turn_otherwise_still_only_appends(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    chat = with_template(tiny_model, tmp_path, THOUGHTFUL)
+    seen = [*chat.prompt_ids(CONVERSATION[:4], []), *chat.encode("One  more. {}<|im_end|>")]
+    prompt = chat.prompt_ids(CONVERSATION[:6], [], seen)
+    assert prompt[: len(seen)] == seen
+    assert chat.decode(prompt[len(seen) :]) == "\n<|im_start|>tool\nMonday<|im_end|>\n<|im_start|>assistant\n"
+
+
+def test_a_template_that_counts_its_messages_is_rendered_afresh(tiny_model: Path, tmp_path: Path) -> None:
+    counting = "{{ messages | length }}" + (tiny_model / "chat_template.jinja").read_text()
+    chat = with_template(tiny_model, tmp_path, counting)
+    seen = [*chat.prompt_ids(CONVERSATION[:4], TOOLS), *chat.encode("One more.<|im_end|>")]
+    assert chat.prompt_ids(CONVERSATION[:6], TOOLS, seen) == chat.prompt_ids(CONVERSATION[:6], TOOLS)
 
 
 def test_seen_without_an_assistant_turn_is_rendered_afresh(chat: Chat) -> None:

@@ -39,6 +39,10 @@ REFUSALS = (
 """What a template may raise over a conversation it was not written for."""
 
 
+MARK = "\ue000"
+"""Stands for an assistant's words where only what follows them is wanted."""
+
+
 class Generation(Extension):
     """The {% generation %} tag of training templates: its body, as it is."""
 
@@ -94,27 +98,29 @@ class Chat:
         assistant turn or that turn itself.
         """
         asked = self.render(messages, tools)
-        appended = self._appended(messages, tools, asked) if seen else None
-        if appended is None:
+        tail = self._appended(messages, tools, asked) if seen else None
+        if tail is None:
             return self.encode(asked)
-        text, end = appended
-        if seen[-1] == self.tokenizer.token_to_id(end):
-            text = text.removeprefix(end)
-        return [*seen, *self.encode(text)]
+        end = self.ends.get(seen[-1])
+        return [*seen, *self.encode(tail.removeprefix(end) if end else tail)]
 
-    def _appended(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], asked: str
-    ) -> tuple[str, str] | None:
-        """What follows the last assistant turn, from its end-of-turn text on, and that text."""
+    def _appended(self, messages: Sequence[Message], tools: Sequence[ToolSpec], asked: str) -> str | None:
+        """What follows the words of the last assistant turn, from their end-of-turn text on.
+
+        None when there is no such turn, or when `asked` has other words before it or for it.
+        """
         spoken = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
         if not spoken:
             return None
-        told = self.render(messages[: spoken[-1] + 1], tools, ask=False)
-        before = self.render(messages[: spoken[-1]], tools)
-        if not (asked.startswith(told) and told.startswith(before)):
+        earlier, turn, later = messages[: spoken[-1]], messages[spoken[-1]], messages[spoken[-1] + 1 :]
+        marked = self.render([*earlier, {"role": "assistant", "content": MARK}, *later], tools)
+        after = marked.rpartition(MARK)[2] if MARK in marked else ""
+        ends = [after.find(end) for end in self.ends.values() if end in after]
+        tail, before = after[min(ends, default=len(after)) :], self.render(earlier, tools)
+        if not (tail and asked.startswith(before) and asked.endswith(tail)):
             return None
-        cut, end = max((told.rfind(text), text) for text in self.ends.values())
-        return (asked[cut:], end) if cut >= len(before) else None
+        said = asked[len(before) : len(asked) - len(tail)]
+        return tail if _letters(self._plain(turn)["content"]) in _letters(said) else None
 
     def stream(self) -> Callable[[int], str | None]:
         """A function that takes ids one by one and gives the text as soon as its bytes are complete."""
@@ -234,6 +240,11 @@ def _text_content(content: Any) -> str:
     if isinstance(content, list):
         return "".join(part.get("text", "") for part in content if part.get("type") == "text")
     return content or ""
+
+
+def _letters(text: str) -> str:
+    """`text` without its white space, which templates trim as they like."""
+    return "".join(text.split())
 
 
 def _with_object_arguments(call: dict[str, Any]) -> dict[str, Any]:
