@@ -19,13 +19,13 @@ from gpu_worker.types import Message, ToolSpec
 class Slips:
     """How often the demonstrator is careless, each a probability."""
 
-    no_look: float = 0.10
+    no_look: float = 0.08
     wrong_column: float = 0.10
     wrong_table: float = 0.06
-    half_way: float = 0.25
-    wrong_field: float = 0.22
+    half_way: float = 0.12
+    wrong_field: float = 0.25
     wrong_row: float = 0.25
-    made_up: float = 0.35
+    made_up: float = 0.30
 
 
 CAREFUL = Slips(0, 0, 0, 0, 0, 0, 0)
@@ -264,9 +264,9 @@ def _worded(rng: Rng, text: str) -> str:
 
 def _ask(rng: Rng, world: World) -> Question:
     kind = rng.random()
-    if kind < 0.36:
+    if kind < 0.34:
         question = _about_a_row(rng, world.things, "id")
-    elif kind < 0.46:
+    elif kind < 0.42:
         question = _about_a_row(rng, world.people, rng.choice(("alias", "id", "name")))
     elif kind < 0.74:
         question = _about_an_owner(rng, world)
@@ -346,7 +346,7 @@ def _like(rng: Rng, hop: Hop) -> str:
 def _demonstrate(rng: Rng, world: World, question: Question, slips: Slips) -> list[Message]:
     """The look-ups and the answer, as careless as `slips` says."""
     if rng.random() < slips.no_look:
-        return [_reply(rng, question.asked, made_up_value(rng, question.asked.meaning))]
+        return [_groundless(rng, question, question.hops[0])]
     messages: list[Message] = []
     for at, hop in enumerate(question.hops):
         taken = _maybe_astray(rng, world, hop, slips)
@@ -396,6 +396,14 @@ def _reply(rng: Rng, column: Column, value: str) -> Message:
 
 def _not_there(rng: Rng, question: Question, hop: Hop, slips: Slips) -> Message:
     if rng.random() < slips.made_up:
-        return _reply(rng, question.asked, made_up_value(rng, question.asked.meaning))
+        return _reply(rng, question.asked, hop.value)
+    text = rng.choice(NOT_THERE).format(noun=hop.sheet.noun, value=hop.value)
+    return {"role": "assistant", "content": text}
+
+
+def _groundless(rng: Rng, question: Question, hop: Hop) -> Message:
+    """An answer without any look-up: what was asked about, said back, or that it is not there."""
+    if rng.random() < 0.5:
+        return _reply(rng, question.asked, hop.value)
     text = rng.choice(NOT_THERE).format(noun=hop.sheet.noun, value=hop.value)
     return {"role": "assistant", "content": text}

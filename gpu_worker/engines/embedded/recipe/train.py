@@ -23,7 +23,7 @@ from torch import Tensor
 
 from gpu_worker.engines.embedded.decoder import Decoder, causal
 from gpu_worker.engines.embedded.recipe.batches import TokenBatch, copy_batch, dialogue_batch
-from gpu_worker.engines.embedded.recipe.dialogues import write_dialogue
+from gpu_worker.engines.embedded.recipe.dialogues import CAREFUL, CARELESS, write_dialogue
 from gpu_worker.engines.embedded.recipe.network import SIZES, config_of, new_network
 from gpu_worker.engines.embedded.recipe.tokenizer import (
     END_OF_TEXT,
@@ -45,8 +45,10 @@ class Plan:
 
     size: str = "demo"
     seed: int = 0
-    steps: int = 2400
+    steps: int = 1700
     copy_steps: int = 100
+    careful_share: float = 0.65
+    """Share of the dialogue steps whose demonstrator makes no mistakes; the careless ones come last."""
     rows: int = 32
     vocabulary: int = VOCABULARY
     matrix_rate: float = 8e-3
@@ -105,7 +107,9 @@ class Training:
         plan = self.plan
         if self.step < plan.copy_steps:
             return copy_batch(self.tokenizer, plan.seed, self.step, plan.rows)
-        return dialogue_batch(self.tokenizer, plan.seed, self.step - plan.copy_steps, plan.rows)
+        step = self.step - plan.copy_steps
+        slips = CAREFUL if step < plan.careful_share * plan.steps else CARELESS
+        return dialogue_batch(self.tokenizer, plan.seed, step, plan.rows, slips)
 
     def _learn(self, batch: TokenBatch) -> tuple[float, float, int]:
         """One update; the loss, the share of tokens guessed right, and the tokens read."""
