@@ -375,3 +375,8 @@ def test_a_tokenizer_too_large_for_the_model_is_refused(tiny_model: Path, tmp_pa
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(ModelError, match="more ids than the model knows"):
         EmbeddedEngine(tmp_path)
+
+
+def test_a_context_that_memory_cannot_hold_is_refused(tiny_model: Path) -> None:
+    with pytest.raises(ModelError, match="fewer slots or a shorter context"):
+        EmbeddedEngine(tiny_model, slots=2**40)

@@ -11,17 +11,19 @@ row, T tokens in all, H query heads, K key/value heads, G = H / K, D head size.
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-STRIDE = 64
-"""Room grows in multiples of this many positions."""
+from gpu_worker.engines.embedded.decoder import Shape
+from gpu_worker.engines.embedded.directory import ModelError
 
 
-@dataclass
+@dataclass(frozen=True)
 class LayerCache:
     """One layer's keys and values: of the slots [S, K, C, D], and of the trunk [K, P, D]."""
 
@@ -32,29 +34,15 @@ class LayerCache:
 
 
 class Cache:
-    """Keys and values of all layers. Grows as rows need it, never shrinks."""
+    """Keys and values of all layers. Takes memory only for positions that were ever used."""
 
-    def __init__(self, layers: int, kv_heads: int, head_dim: int) -> None:
-        empty, bare = torch.zeros(0, kv_heads, 0, head_dim), torch.zeros(kv_heads, 0, head_dim)
-        self.layers = [LayerCache(empty, empty, bare, bare) for _ in range(layers)]
-
-    def reserve(self, slots: int, positions: int) -> None:
-        """Make room for `slots` rows of `positions` positions."""
-        have_slots, heads, have_positions, size = self.layers[0].keys.shape
-        if slots <= have_slots and positions <= have_positions:
-            return
-        room = (max(slots, have_slots), heads, max(_rounded(positions), have_positions), size)
-        for layer in self.layers:
-            layer.keys, layer.values = _grown(layer.keys, room), _grown(layer.values, room)
-
-    def reserve_trunk(self, positions: int) -> None:
-        heads, have, size = self.layers[0].trunk_keys.shape
-        if positions <= have:
-            return
-        room = (heads, _rounded(positions), size)
-        for layer in self.layers:
-            layer.trunk_keys = _grown(layer.trunk_keys, room)
-            layer.trunk_values = _grown(layer.trunk_values, room)
+    def __init__(self, shape: Shape, slots: int, positions: int) -> None:
+        trunk = (shape.kv_heads, positions, shape.head_dim)
+        own = (slots, *trunk)
+        self.layers = [
+            LayerCache(_untouched(own), _untouched(own), _untouched(trunk), _untouched(trunk))
+            for _ in range(shape.layers)
+        ]
 
     def copy(self, source: int, targets: list[int], length: int) -> None:
         """Give the slots `targets` the first `length` positions of slot `source`."""
@@ -64,20 +52,24 @@ class Cache:
 
     def plant(self, source: int, start: int, length: int) -> None:
         """Put the first `length` positions of slot `source` into the trunk at `start`."""
-        self.reserve_trunk(start + length)
         for layer in self.layers:
             layer.trunk_keys[:, start : start + length] = layer.keys[source, :, :length]
             layer.trunk_values[:, start : start + length] = layer.values[source, :, :length]
 
 
-def _rounded(positions: int) -> int:
-    return -(-positions // STRIDE) * STRIDE
-
-
-def _grown(tensor: Tensor, room: tuple[int, ...]) -> Tensor:
-    grown = tensor.new_zeros(room)
-    grown[tuple(slice(0, size) for size in tensor.shape)] = tensor
-    return grown
+def _untouched(shape: tuple[int, ...]) -> Tensor:
+    """Zeros (never garbage: a weight of 0 times NaN would be NaN) in pages that exist once written to."""
+    size = math.prod(shape) * torch.float32.itemsize
+    try:
+        pages = mmap.mmap(-1, size)
+    except (OSError, OverflowError) as error:
+        raise ModelError(
+            f"There is no room for {size / 2**30:.0f} GB of keys or values a layer; "
+            "use fewer slots or a shorter context."
+        ) from error
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        pages.madvise(mmap.MADV_NOHUGEPAGE)  # one position in use must not take two megabytes
+    return torch.frombuffer(pages, dtype=torch.float32).view(shape)
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class Sampler:
 
     def __init__(self, decoder: Decoder, slots: int, max_context: int) -> None:
         self.decoder = decoder
-        self.cache = Cache(decoder.shape.layers, decoder.shape.kv_heads, decoder.shape.head_dim)
+        self.cache = Cache(decoder.shape, slots, max_context)
         self.ids_SX = torch.zeros(slots, max_context, dtype=torch.long)
         self.logprobs_SX = torch.zeros(slots, max_context)
         self.length_S = torch.zeros(slots, dtype=torch.long)
@@ -144,28 +144,21 @@ class Sampler:
         """Compute the keys and values of `ids` in a free slot and put them into the trunk at `start`."""
         self.put(slot, ids, Sampling(), len(ids))
         self.see_trunk(slot, 0, 0)
-        self._reserve([slot])
         self._hidden([self._fed_up_to_last_piece(Fill(slot, 0))])
         self.cache.plant(slot, start, len(ids))
 
     @torch.inference_mode()
     def prefill(self, fills: Sequence[Fill]) -> None:
         """Feed the known ids from each fill's start on, and draw the next id of every slot."""
-        self._reserve([slot for fill in fills for slot in (fill.slot, *fill.copies)])
         for chunk in _chunks(fills, self.length_S):
             self._prefill_chunk(chunk)
 
     @torch.inference_mode()
     def decode(self, slots_R: Tensor) -> None:
         """Feed the newest id of every row and draw the next."""
-        self._reserve(slots_R.tolist())
         rows = torch.arange(len(slots_R))
         hidden = self._forward(slots_R, rows, torch.zeros_like(rows), self.length_S[slots_R] - 1)
         self._draw(slots_R, self.decoder.logits(hidden))
-
-    def _reserve(self, slots: Sequence[int]) -> None:
-        own = (self.length_S - self.trunk_length_S)[torch.tensor(slots)]
-        self.cache.reserve(max(slots) + 1, int(own.max()))
 
     def _prefill_chunk(self, fills: Sequence[Fill]) -> None:
         fills = [self._fed_up_to_last_piece(fill) for fill in fills]
