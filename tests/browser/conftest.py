@@ -63,5 +63,5 @@ def sign_in(site: Site, browser: Browser) -> Iterator[SignIn]:
     yield enter
     for context in contexts:
         context.close()
-    connection = ("WebSocket", "htmx:ws:error", "Failed to load resource")
+    connection = ("WebSocket", "htmx:ws:error", "Failed to load resource", "Failed to fetch")
     assert [text for text in complaints if not any(word in text for word in connection)] == []
