@@ -47,9 +47,10 @@ class _Running:
 class Supervisor:
     """`run()` returns after SIGINT, SIGTERM or SIGHUP, when every child is gone."""
 
-    def __init__(self, children: list[Child]) -> None:
+    def __init__(self, children: list[Child], grace: float = GRACE) -> None:
         now = time.monotonic()
         self._all = [_Running(child, start_at=now + child.after) for child in children]
+        self._grace = grace
         self._stop = False
         self._selector = selectors.DefaultSelector()
         self._width = max(len(child.name) for child in children)
@@ -143,14 +144,14 @@ class Supervisor:
         for running in some:
             assert running.process is not None
             running.process.terminate()
-        deadline = time.monotonic() + GRACE
+        deadline = time.monotonic() + self._grace
         while some and time.monotonic() < deadline:
             self._listen(0.05)
             for running in [r for r in some if r.process is not None and r.process.poll() is not None]:
                 self._forget(running)
             some = [r for r in some if r.process is not None]
         for running in some:
-            self.say(running.child.name, f"did not leave within {GRACE:g} s and is killed")
+            self.say(running.child.name, f"did not leave within {self._grace:g} s and is killed")
             self._kill_group(running)
             assert running.process is not None
             running.process.wait()
