@@ -26,7 +26,7 @@ from django.utils import timezone  # noqa: E402
 from gpu_worker.types import Report  # noqa: E402
 from tests import stories  # noqa: E402
 from training import access  # noqa: E402
-from training.models import Agent, Event, Group, Run, RunScenarios, Trajectory  # noqa: E402
+from training.models import Agent, Checkpoint, Event, Group, Run, RunScenarios, Trajectory  # noqa: E402
 from training.runs import events, lease, recorder  # noqa: E402
 
 _stories: dict[int, Iterator[Report]] = {}
@@ -119,6 +119,11 @@ def state_and_wish(run: int) -> list[str]:
     return list(Run.objects.values_list("state", "wish").get(pk=run))
 
 
+def keep_checkpoints(run: int) -> None:
+    """As if the files of the story's checkpoints were on disk."""
+    Checkpoint.objects.filter(run=run).update(kept=True)
+
+
 def forget_sessions(user: str) -> None:
     """Sign a user out everywhere, as somebody in another browser would."""
     owner = str(User.objects.get(username=user).pk)
@@ -143,6 +148,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         groups,
         tries,
         state_and_wish,
+        keep_checkpoints,
         forget_sessions,
     )
 }
