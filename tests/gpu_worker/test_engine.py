@@ -319,6 +319,22 @@ def test_an_error_in_a_step_reaches_everybody_and_nobody_after(
     play_all(engine, 2)
 
 
+def test_a_listener_that_breaks_ends_only_its_own_turn(engine: EmbeddedEngine) -> None:
+    def broken(piece: str) -> None:
+        raise ConnectionError(piece)
+
+    async def main() -> list[object]:
+        chats = [
+            engine.chat(question("a"), [], Sampling(max_tokens=9, seed=i), on_text=broken if i == 1 else None)
+            for i in range(3)
+        ]
+        return await asyncio.gather(*chats, return_exceptions=True)
+
+    outcomes = asyncio.run(main())
+    assert [type(outcome) for outcome in outcomes] == [Completion, ConnectionError, Completion]
+    assert_all_free(engine)
+
+
 @pytest.fixture(scope="module")
 def adapter(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("adapter")

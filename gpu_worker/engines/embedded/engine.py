@@ -106,10 +106,14 @@ class EmbeddedEngine:
         newest = self.sampler.newest(slots)
         ended = torch.isin(newest, self.ends)
         over = set(slots[ended | self.sampler.full(slots)].tolist())
-        for slot, text in self.seats.watched():
-            token = int(self.sampler.newest(torch.tensor([slot])))
-            if token not in self.chat_form.ends and text.add(token):
-                over.add(slot)
+        for turn, text in self.seats.watched():
+            token = int(self.sampler.newest(torch.tensor([turn.slot])))
+            try:
+                if token not in self.chat_form.ends and text.add(token):
+                    over.add(turn.slot)
+            except Exception as error:  # from the caller's on_text: no other turn may suffer from it
+                over.discard(turn.slot)
+                self.seats.refuse(turn, error)
         for slot in sorted(over):
             self.seats.finish(self.seats.seated[slot])
 

@@ -64,9 +64,9 @@ class Seats:
     def occupied(self) -> bool:
         return bool(self.waiting or self.seated)
 
-    def watched(self) -> list[tuple[int, TurnText]]:
-        """The slots whose text is looked at while it is being sampled."""
-        return [(slot, turn.text) for slot, turn in self.seated.items() if turn.text is not None]
+    def watched(self) -> list[tuple[Turn, TurnText]]:
+        """The turns whose text is looked at while it is being sampled."""
+        return [(turn, turn.text) for turn in self.seated.values() if turn.text is not None]
 
     def join(self, turn: Turn) -> None:
         """Put a turn in line. A conversation has one turn at a time: ValueError otherwise."""
@@ -108,6 +108,12 @@ class Seats:
         self.waiting = interrupted + self.waiting
         self.seated, self.kept, self.trunks = {}, {}, []
         self.free = list(range(self.slots))
+
+    def refuse(self, turn: Turn, error: Exception) -> None:
+        """End one turn with an error."""
+        self.leave(turn)
+        if not turn.done.done():
+            turn.done.set_exception(error)
 
     def fail(self, error: Exception) -> None:
         """Tell everybody that no answer will come, and start with empty seats."""
