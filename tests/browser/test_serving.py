@@ -82,7 +82,7 @@ def test_another_step_is_promoted(site: Site, sign_in: SignIn) -> None:
     expect(names).to_contain_text("step 2")
     names.get_by_label(re.compile("^Step that")).select_option(index=1)
     names.get_by_role("button", name="Promote").click()
-    expect(page.get_by_role("status")).to_contain_text("step 1")
+    expect(page.locator(".notices")).to_contain_text("step 1")
 
 
 def test_the_page_fits_a_phone_and_speaks_chinese(site: Site, sign_in: SignIn) -> None:
