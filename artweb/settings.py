@@ -71,7 +71,7 @@ def socket_directory(data: Path) -> Path:
 
 
 DATA_DIR = Path(os.environ.get("ARTWEB_DATA") or BASE_DIR / "data").resolve()
-DATA_DIR.mkdir(parents=True, exist_ok=True)
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 RUNS_DIR = DATA_DIR / "runs"
 RUN_DIR = socket_directory(DATA_DIR)  # sockets and pid files, only for their owner
 SECRETS = load_secrets(Path(os.environ.get("ARTWEB_SECRETS") or DATA_DIR / "secrets.json"))
@@ -150,8 +150,18 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 600_000  # KiB: after a large run the next one gets a fresh process
 CELERY_WORKER_PROC_ALIVE_TIMEOUT = 120  # a child imports torch before it reports in
 CELERY_TASK_DEFAULT_QUEUE = "gpu"
+
+# Django's own configuration shows errors only in debug mode.
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{levelname} {name} {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+}
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]

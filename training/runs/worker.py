@@ -58,7 +58,10 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
             recorder.end(WISHED[run.wish], "wished", **_times(WISHED[run.wish]))
             return None
         try:
-            with lease.Heartbeat(claimed, lambda: _alive(recorder), _leave), _released_on_sigterm(claimed):
+            with (
+                lease.Heartbeat(claimed, lambda: _alive(recorder), _leave),
+                _released_when_told_to_leave(claimed),
+            ):
                 summary = _play(jobs.job_for(run), _watched(recorder, watch))
         except lease.LeaseLost:
             log.warning("Run %s belongs to another worker now.", claimed.run_id)
@@ -165,8 +168,8 @@ def _leave(reason: str) -> None:
 
 
 @contextmanager
-def _released_on_sigterm(claimed: lease.Lease) -> Iterator[None]:
-    """On SIGTERM give the run back and leave at once; everything that counts is on disk already.
+def _released_when_told_to_leave(claimed: lease.Lease) -> Iterator[None]:
+    """When told to leave, give the run back and do so at once; everything that counts is on disk already.
 
     The handler runs on top of the event loop, where Django refuses to work: hence the thread.
     """
@@ -177,8 +180,10 @@ def _released_on_sigterm(claimed: lease.Lease) -> Iterator[None]:
         release.join(timeout=5)
         os._exit(0)
 
-    before = signal.signal(signal.SIGTERM, give_back)
+    # Celery asks its children by SIGQUIT when it leaves at once itself (REMAP_SIGTERM).
+    before = {signum: signal.signal(signum, give_back) for signum in (signal.SIGTERM, signal.SIGQUIT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
