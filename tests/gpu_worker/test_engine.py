@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -15,7 +17,7 @@ from gpu_worker.engines.embedded.directory import ModelError
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.types import Completion, Message, Sampling, ToolSpec
 from tests.gpu_worker.test_adapter import peft_model
-from tests.tiny_model import build_speaking
+from tests.tiny_model import Family, build, build_speaking
 
 TOOLS = [ToolSpec("look_up", "Look a row up.", {"type": "object", "properties": {"id": {"type": "string"}}})]
 SYSTEM: Message = {"role": "system", "content": "You are the order desk of a shop."}
@@ -95,6 +97,14 @@ def test_logprobs_over_turns_in_a_full_batch_equal_a_full_forward(engine: Embedd
         for completion in completions:
             assert completion.logprobs == pytest.approx(full_forward(engine, completion), abs=1e-5)
     assert_all_free(engine)
+
+
+@pytest.mark.parametrize("family", ["qwen2", "qwen3"])
+def test_every_family_goes_through_the_same_engine(tmp_path: Path, family: Family) -> None:
+    engine = EmbeddedEngine(build(tmp_path, family=family, tied=False))
+    for completions in play_all(engine, 6):
+        for completion in completions:
+            assert completion.logprobs == pytest.approx(full_forward(engine, completion), abs=1e-5)
 
 
 def test_same_seed_same_tokens_whatever_else_is_in_the_batch(engine: EmbeddedEngine) -> None:
@@ -278,6 +288,47 @@ def test_cancelling_a_chat_frees_its_slot(engine: EmbeddedEngine) -> None:
     going_on = asyncio.run(main())
     assert_all_free(engine)
     assert_close(going_on, asyncio.run(play(engine, "", "b", 1, turns=2)))
+
+
+async def hostile_try(engine: EmbeddedEngine, name: str, random: Random) -> list[Completion]:
+    """A try of random turns that keeps or drops its conversation and may be cancelled at any moment."""
+    messages, seen, completions = (
+        question(random.choice(["Where is it?", "Where is order 7?", "你好" * 30])),
+        (),
+        [],
+    )
+    for _ in range(random.randint(1, 5)):
+        sampling = Sampling(
+            random.choice([0.7, 1.0, 2.0]), max_tokens=random.randint(1, 30), seed=random.getrandbits(70)
+        )
+        ask = engine.chat(messages, TOOLS, sampling, conversation=random.choice([name, name, ""]), seen=seen)
+        task = asyncio.create_task(ask)
+        if random.random() < 0.2:
+            for _ in range(random.randint(0, 40)):
+                await asyncio.sleep(0)
+            task.cancel()
+        completion = (await asyncio.gather(task, return_exceptions=True))[0]
+        if not isinstance(completion, Completion):
+            continue
+        completions.append(completion)
+        if random.random() < 0.1:
+            engine.release(name)
+        seen = completion.prompt_ids + completion.token_ids
+        said = {"role": "assistant", "content": completion.text}
+        messages = [*messages, said, {"role": "tool", "content": "row" * random.randint(0, 30)}]
+    engine.release(name)
+    return completions
+
+
+def test_nothing_drifts_over_hostile_conversations(engine: EmbeddedEngine) -> None:
+    async def main(random: Random) -> list[list[Completion]]:
+        tries = [hostile_try(engine, f"{i}", Random(random.getrandbits(32))) for i in range(20)]
+        return await asyncio.gather(*tries)
+
+    for completion in chain.from_iterable(asyncio.run(main(Random(1)))):
+        if completion.token_ids:
+            assert completion.logprobs == pytest.approx(full_forward(engine, completion), abs=1e-5)
+    assert_all_free(engine)
 
 
 def test_release_frees_the_slot_also_while_a_turn_is_running(engine: EmbeddedEngine) -> None:
