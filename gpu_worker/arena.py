@@ -31,8 +31,16 @@ from gpu_worker.types import (
     Wish,
 )
 
+Exam = Literal["baseline", "validation", "trained"]
 Label = Literal["train", "baseline", "validation", "trained"]
 SPLITS: dict[Label, Split] = {"train": "train", "baseline": "test", "validation": "val", "trained": "test"}
+SHOWN: dict[Label, Literal["rollouts", "baseline", "evaluating"]] = {
+    "train": "rollouts",
+    "baseline": "baseline",
+    "validation": "evaluating",
+    "trained": "evaluating",
+}
+"""What a round is called in the progress that is shown of it."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +72,11 @@ class Arena:
         """Play one group of job.group_size tries at each scenario; `first` is the first group's index."""
         return await self._play(_Round(self, "train", step, first, self.job.group_size), scenarios)
 
-    async def examine(self, scenarios: Sequence[Scenario], label: Label, step: int) -> Evaluation:
+    async def examine(self, scenarios: Sequence[Scenario], label: Exam, step: int) -> Evaluation:
         """One try at each held-out scenario; the same seeds every time, so that evaluations are paired."""
         played = await self._play(_Round(self, label, step, 0, 1), scenarios)
         tries = [trajectory for group in played.groups for trajectory in group.trajectories]
         outcomes = tuple(Outcome(t.scenario_id, t.success, t.reward) for t in tries)
-        assert label != "train"
         return Evaluation(label, step, SPLITS[label], outcomes)
 
     async def _play(self, round_: "_Round", scenarios: Sequence[Scenario]) -> Played:
@@ -114,10 +121,8 @@ class _Round:
     def _try_ended(self) -> None:
         self.done += 1
         self.last_try = time.monotonic()
-        names: dict[Label, Literal["baseline", "rollouts", "evaluating"]]
-        names = {"baseline": "baseline", "train": "rollouts"}
         all_played = self.label == "train" and self.done == self.total
-        what = "judging" if all_played else names.get(self.label, "evaluating")
+        what = "judging" if all_played else SHOWN[self.label]
         self.arena.tell(Progress(self.step, self.done, self.total, what))
 
     def _dropped(self, scenario: Scenario, index: int, reason: str) -> Report:

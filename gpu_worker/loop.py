@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpu_worker import checkpoints
-from gpu_worker.arena import SPLITS, Arena, Label
+from gpu_worker.arena import SPLITS, Arena, Exam
 from gpu_worker.grpo import advantages, is_tied
 from gpu_worker.position import Position
 from gpu_worker.seeds import seed_for, shuffled
@@ -183,7 +183,7 @@ class _Run:
         evaluation = await self.evaluated("validation", position.step) if due else None
         return position.with_validation(evaluation) if evaluation else position
 
-    async def evaluated(self, label: Label, step: int) -> Evaluation | None:
+    async def evaluated(self, label: Exam, step: int) -> Evaluation | None:
         """One try at each held-out scenario of the label's split; None if there are none."""
         count = self.job.val_scenarios if label == "validation" else self.job.eval_scenarios
         scenarios = [s for s in self.job.scenarios if s.split == SPLITS[label]][:count]

@@ -260,7 +260,7 @@ async def test_a_failing_engine_ends_the_run_with_its_own_error(tmp_path: Path) 
 
 def test_a_small_training_learns_and_repeats_itself_to_the_bit(tiny_model: Path, tmp_path: Path) -> None:
     def job(name: str) -> Job:
-        more = {"steps": 12, "groups_per_step": 5, "group_size": 8, "learning_rate": 0.1, "lora_rank": 8}
+        more = {"steps": 12, "groups_per_step": 5, "group_size": 8, "learning_rate": 0.1, "lora_rank": 16}
         return small_job(tmp_path / name, run=name, final_learning_rate=1.0, **more)
 
     record = Recorder()
