@@ -20,6 +20,9 @@ import openai
 import pytest
 from openai import OpenAI
 
+from gpu_worker.engines.embedded.directory import EMBEDDED
+from gpu_worker.environments import ENVIRONMENTS
+from gpu_worker.types import Tool, ToolError
 from tests.parrot_model import ARGUMENTS, SENTENCE, WORD, build_chatterbox, build_parrot
 from tests.tiny_adapter import build_adapter
 from tests.tiny_model import build
@@ -44,19 +47,22 @@ django.setup()
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from gpu_worker.environments import ENVIRONMENTS
 from training.models import Agent, Checkpoint, Group, Run
 from training.serving import services
 
 call_command("migrate", verbosity=0)
-tool = {"name": "find_order", "description": "Finds.", "parameters": {"type": "object", "properties": {}}}
+desk = ENVIRONMENTS["order_desk"]
+tools = [vars(tool.spec) for tool in desk.tools(desk.scenarios("test", 1, 0)[0])]
 
 def finished(owner, name, adapters):
     agent = Agent.objects.create(owner=owner, name=name, environment="order_desk")
-    config = {"base_model": str(settings.DATA_DIR / "models" / name), "system_prompt": "You are the desk."}
+    own = settings.DATA_DIR / "models" / name
+    config = {"base_model": str(own) if own.exists() else "embedded", "system_prompt": desk.system_prompt}
     run = Run.objects.create(
         owner=owner, agent=agent, name=name, state="done", config=config, request_id=name)
     Group.objects.create(run=run, label="train", split="train", step=1, index=0, scenario_key="t", prompt="",
-                         tools=[tool], tries=0, successes=0, mean_reward=0, best_reward=0)
+                         tools=tools, tries=0, successes=0, mean_reward=0, best_reward=0)
     for step, directory in enumerate(adapters, 1):
         weights = (directory / "adapter_model.safetensors").read_bytes()
         sha256 = hashlib.sha256(weights).hexdigest()
@@ -68,6 +74,7 @@ runs = settings.RUNS_DIR
 finished(ann, "desk", [runs / "desk-1", runs / "desk-2"])
 finished(ann, "parrot", [runs / "parrot-1"])
 finished(ann, "endless", [runs / "endless-1"])
+finished(ann, "untrained", [runs / "untrained-1"])
 finished(bob, "secret", [runs / "desk-1"])
 row, revoked = services.make_key(owner=ann, name="revoked")
 services.revoke_key(key=row)
@@ -108,6 +115,7 @@ class Site:
             build_adapter(self.data / "runs" / f"desk-{step}", tiny, seed=step)
         build_adapter(self.data / "runs" / "parrot-1", parrot, seed=0, strength=0.0)
         build_adapter(self.data / "runs" / "endless-1", endless, seed=0, strength=0.0)
+        build_adapter(self.data / "runs" / "untrained-1", EMBEDDED, seed=0, strength=0.0)
         command = [sys.executable, "-c", FURNISH]
         told = subprocess.run(command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE)
         self.facts = json.loads(told.stdout)
@@ -292,11 +300,42 @@ def test_the_requests_the_page_offers_work_when_pasted(site: Site) -> None:
         assert json.loads(ran.stdout)["object"] == "chat.completion"
 
 
+def test_the_embedded_model_works_at_the_order_desk_through_the_endpoint(client: OpenAI) -> None:
+    """A client runs the agent's tools for it, as the page says. Untrained it succeeds now and then."""
+    desk = ENVIRONMENTS["order_desk"]
+    answered = 0
+    for scenario in desk.scenarios("test", 10, seed=3):
+        tools = {tool.spec.name: tool for tool in desk.tools(scenario)}
+        messages: list[Any] = [*scenario.messages]
+        for _turn in range(desk.max_turns):
+            message = ask(client, model="untrained", messages=messages, max_tokens=96).choices[0].message
+            messages.append(message)
+            for call in message.tool_calls or []:
+                result = result_of(tools, call.function.name, json.loads(call.function.arguments))
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+            if not message.tool_calls:
+                wanted = scenario.expect["answer_has"][0]
+                answered += any(text in (message.content or "") for text in wanted)
+                break
+    assert answered >= 1
+
+
+def result_of(tools: dict[str, Tool], name: str, arguments: dict[str, Any]) -> str:
+    if name not in tools:
+        return f"there is no tool {name}"
+    try:
+        return tools[name].call(arguments)
+    except ToolError as refusal:
+        return str(refusal)
+
+
 def test_the_list_of_models_names_what_this_key_may_ask(client: OpenAI) -> None:
     assert [model.id for model in client.models.list()] == [
         "desk",
         "endless",
         "parrot",
+        "untrained",
+        "untrained@1",
         "endless@1",
         "parrot@1",
         "desk@2",
