@@ -101,7 +101,7 @@ class ModelServer:
             return response
 
     def _model(self, name: str) -> Path:
-        """Raises ModelError for a directory outside the allowed ones, or one that is not there."""
+        """Raises Refusal for a directory outside the allowed ones, ModelError for one that is not there."""
         path = Path(name)
         if name == "embedded" or (HUB_ID.fullmatch(name) and not path.exists()):
             return locate(name)
