@@ -7,8 +7,10 @@ from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "artweb.settings")
 
-# In a container everything is root; Celery says ten lines about it.
+# Ten lines each, about what is so on purpose: in a container everything is root, and nothing is cancelled
+# when Redis goes away.
 warnings.filterwarnings("ignore", message=".*running the worker with superuser privileges")
+warnings.filterwarnings("ignore", message=r"\s*In Celery 5.1 we introduced an optional breaking change")
 
 app = Celery("artweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")

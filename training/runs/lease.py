@@ -119,8 +119,12 @@ class Heartbeat:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._done.set()
+        self.stop()
         self._thread.join(timeout=RENEW_EVERY)
+
+    def stop(self) -> None:
+        """Renew no more, and call nobody."""
+        self._done.set()
 
     def _beat(self) -> None:
         while not self._done.wait(RENEW_EVERY):

@@ -59,10 +59,11 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
             return None
         try:
             with (
-                lease.Heartbeat(claimed, lambda: _alive(recorder), _leave),
-                _released_when_told_to_leave(claimed),
+                lease.Heartbeat(claimed, lambda: _alive(recorder), _leave) as heartbeat,
+                _released_when_told_to_leave(claimed, heartbeat),
             ):
                 summary = _play(jobs.job_for(run), _watched(recorder, watch))
+            _finish(recorder, run, summary)
         except lease.LeaseLost:
             log.warning("Run %s belongs to another worker now.", claimed.run_id)
             return None
@@ -72,7 +73,6 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
         except Exception as error:
             _fail(recorder, error)
             return None
-        _finish(recorder, run, summary)
     return summary
 
 
@@ -168,13 +168,14 @@ def _leave(reason: str) -> None:
 
 
 @contextmanager
-def _released_when_told_to_leave(claimed: lease.Lease) -> Iterator[None]:
+def _released_when_told_to_leave(claimed: lease.Lease, heartbeat: lease.Heartbeat) -> Iterator[None]:
     """When told to leave, give the run back and do so at once; everything that counts is on disk already.
 
     The handler runs on top of the event loop, where Django refuses to work: hence the thread.
     """
 
     def give_back(signum: int, frame: FrameType | None) -> None:
+        heartbeat.stop()
         release = threading.Thread(target=lease.release, args=[claimed], daemon=True)
         release.start()
         release.join(timeout=5)
