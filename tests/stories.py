@@ -28,6 +28,7 @@ from gpu_worker.types import (
     ToolSpec,
     Trajectory,
 )
+from judging import offline
 from training.models import Run
 from training.runs import headline, lease
 from training.runs.recorder import Recorder
@@ -123,7 +124,7 @@ def judged(step: int, index: int, skill: float, *, size: int = 8, seed: int = 0)
     dice = random.Random(f"{seed} {step} {index}")
     task = scenario(step * 100 + index)
     tries = tuple(trajectory(task, place, dice.random() < skill, dice) for place in range(size))
-    group = Group(step, index, task, TOOLS, tries, judge="artweb/offline")
+    group = Group(step, index, task, TOOLS, tries, judge=offline.TITLE)
     return GroupJudged(group, "train", "train", tied=len({t.reward for t in tries}) == 1)
 
 
@@ -131,7 +132,7 @@ def held_out(label: str, step: int, index: int, skill: float) -> GroupJudged:
     dice = random.Random(f"{label} {index}")
     task = scenario(70_000 + index)
     tries = (trajectory(task, 0, dice.random() < skill, dice),)
-    group = Group(step, index, task, TOOLS, tries, judge="artweb/offline")
+    group = Group(step, index, task, TOOLS, tries, judge=offline.TITLE)
     return GroupJudged(group, "test", label, tied=False)  # type: ignore[arg-type]
 
 

@@ -38,9 +38,19 @@ live.addEventListener("htmx:ws:after:message:incoming", (event) => {
   live.dataset.seq = String(seen);
   frameAt = Date.now();
   shorten();
+  arrange();
   say(event.detail.connection, { drawn: seen });
   showConnection();
 });
+
+/** The walls show a scenario at the same place before and after, whichever was finished first. */
+function arrange() {
+  for (const wall of document.querySelectorAll(".wall")) {
+    const tiles = [...wall.children];
+    const inPlace = tiles.toSorted((a, b) => a.dataset.place - b.dataset.place);
+    if (inPlace.some((tile, index) => tile !== tiles[index])) wall.append(...inPlace);
+  }
+}
 
 /** Lists keep their newest entries only: the feed's newest stand first, all others' last. */
 function shorten() {

@@ -177,7 +177,7 @@ def test_a_group_shows_all_tries_ranked_with_reason_and_judge(ann: Client, told:
     rewards = [float(value) for value in re.findall(r'class="try-reward num">([\d.]+)<', page)]
     assert len(rewards) == 8 and rewards == sorted(rewards, reverse=True)
     assert "Looked the order up once" in page and "Answered without looking anything up" in page
-    assert "rule-based judge, offline" in page
+    assert "rule-based, offline" in page
     assert "Checks" in page and "Judge (RULER)" in page and "advantage" in page
     assert page.count(stories.SYSTEM) == 1, "what all tries begin with is told once"
 
@@ -285,5 +285,5 @@ def test_the_title_says_how_far(make_run: MakeRun) -> None:
     run = stories.tell(make_run(steps=4), stories.training(4, 2, 2, stop_after=2))
     status = queries.status(run)
     assert status.title == f"{status.percent} % Training · order-desk-1"
-    assert 50 < status.percent < 75
+    assert status.percent == 50
     assert status.step_now == 3 and (status.done, status.total) == (19, 16)

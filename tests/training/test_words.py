@@ -3,6 +3,7 @@
 import pytest
 from django.utils import translation
 
+from judging import offline
 from training.models import Event, Run
 from training.runs import knobs, words
 from training.runs.eta import remaining
@@ -34,6 +35,13 @@ def test_a_sparkline_fits_its_box() -> None:
 )
 def test_durations(seconds: float | None, told: str) -> None:
     assert figures.duration(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.2, "1 s"), (8.4, "8 s"), (37, "35 s"), (223, "3 min 40 s"), (4000, "1 h 7 min")]
+)
+def test_estimates_are_no_finer_than_they_can_be(seconds: float, told: str) -> None:
+    assert figures.roughly(seconds) == told
 
 
 def test_figures() -> None:
@@ -84,7 +92,7 @@ def test_every_state_is_explained_and_every_event_has_a_line() -> None:
 
 
 def test_the_offline_judge_is_called_what_it_is() -> None:
-    assert words.judge_name("artweb/offline") == "rule-based judge, offline"
+    assert words.judge_name(offline.TITLE) == "rule-based, offline"
     assert words.judge_name("openai/gpt-5") == "openai/gpt-5"
 
 

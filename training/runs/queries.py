@@ -98,6 +98,11 @@ class Fold:
         return self.cards[::-1][:CARDS]
 
     @property
+    def walls(self) -> dict[str, list[Group]]:
+        """The tiles with every scenario at its own place, the same before and after training."""
+        return {label: sorted(tiles, key=lambda group: group.index) for label, tiles in self.tiles.items()}
+
+    @property
     def latest(self) -> dict[str, Any] | None:
         """The newest training step of the curve."""
         return next((row for row in reversed(self.curve) if row["kind"] == "step"), None)
@@ -137,20 +142,15 @@ def _rewards_and_seconds(run: Run) -> tuple[list[float], list[float]]:
 
 
 def _remaining(run: Run, seconds: Sequence[float]) -> Remaining | None:
-    return remaining(seconds, run.steps - run.step) if run.state == Run.State.TRAINING else None
+    left = run.steps - run.step
+    return remaining(seconds, left) if run.state == Run.State.TRAINING and left > 0 else None
 
 
 def _percent(run: Run) -> int:
-    """How much of the training is done; a step that is going on counts in part."""
+    """How much of the training is done, in finished steps: it never goes back."""
     if run.state in (Run.State.DONE, Run.State.EVALUATING):
         return 100
-    if not run.steps:
-        return 0
-    steps = float(run.step)
-    progress = run.progress
-    if run.state == Run.State.TRAINING and progress.get("what") == "rollouts" and progress.get("total"):
-        steps += 0.8 * min(1.0, progress["done"] / progress["total"])
-    return min(100, int(100 * steps / run.steps))
+    return min(100, 100 * run.step // run.steps) if run.steps else 0
 
 
 def status(run: Run) -> Status:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
+from judging import offline
 from training.models import Event, Group, Run
 from training.templatetags.figures import percent, score, to
 
@@ -44,7 +45,7 @@ WISHES = {
 DOING = {
     "baseline": gettext_lazy("Unseen scenarios tried"),
     "rollouts": gettext_lazy("Tries played"),
-    "judging": gettext_lazy("Groups judged"),
+    "judging": gettext_lazy("Tries judged"),
     "learning": gettext_lazy("Learning"),
     "evaluating": gettext_lazy("Unseen scenarios tried"),
 }
@@ -82,7 +83,7 @@ def happening(run: Run) -> str:
 
 def judge_name(judge: str) -> str:
     """Who judged, as it is: the offline judge is a rule, not a model."""
-    return _("rule-based judge, offline") if judge.startswith("artweb/offline") else judge
+    return _("rule-based, offline") if judge == offline.TITLE else judge
 
 
 def headline(run: Run) -> str:

@@ -57,6 +57,13 @@ def duration(seconds: float | None) -> str:
 
 
 @register.filter
+def roughly(seconds: float) -> str:
+    """An estimate, no finer than it can be: 8.4 -> "8 s", 37 -> "35 s", 223 -> "3 min 40 s"."""
+    grain = 1 if seconds < 10 else 5 if seconds < 60 else 10 if seconds < 600 else 60
+    return duration(max(1, grain * round(seconds / grain)))
+
+
+@register.filter
 def bar(share: float | None) -> str:
     """A share between 0 and 1 as the width of a 100-wide drawing."""
     return f"{max(0.0, min(1.0, share or 0.0)) * 100:.1f}"
