@@ -174,7 +174,7 @@ def test_a_run_without_a_living_worker_stops_at_once_and_shuts_the_old_one_out(r
 
 @pytest.mark.parametrize("state", ["done", "cancelled", "failed"])
 def test_what_is_over_cannot_be_paused(make_run: MakeRun, state: str) -> None:
-    with pytest.raises(services.Refused, match="cannot be paused"):
+    with pytest.raises(services.Refused, match="Too late"):
         services.pause_run(make_run(state=state))
 
 
@@ -182,5 +182,5 @@ def test_a_failed_run_goes_on_when_asked(make_run: MakeRun) -> None:
     run = make_run(state="failed", error="The disk is full.", attempts=3)
     services.resume_run(run)
     assert (run.state, run.error, run.attempts) == ("queued", "", 0)
-    with pytest.raises(services.Refused, match="cannot go on"):
+    with pytest.raises(services.Refused, match="Too late: the state of over is “Done”"):
         services.resume_run(make_run("over", state="done"))

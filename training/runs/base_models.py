@@ -7,6 +7,8 @@ import json
 import re
 from pathlib import Path
 
+from django.utils.translation import gettext as _
+
 FAMILIES = ("llama", "qwen2", "qwen3")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
@@ -20,25 +22,29 @@ def complaint(base_model: str) -> str | None:
         return _directory_complaint(directory)
     if HUB_ID.fullmatch(base_model):
         return None
-    return (
-        f"There is no model directory {base_model}. Give “embedded”, the path of a directory "
-        "with config.json and safetensors weights, or a hub id such as Qwen/Qwen3-0.6B."
-    )
+    return _(
+        "There is no model directory %(path)s. Give “embedded”, the path of a directory with config.json "
+        "and safetensors weights, or a hub id such as Qwen/Qwen3-0.6B."
+    ) % {"path": base_model}
 
 
 def _directory_complaint(directory: Path) -> str | None:
     for pattern in ("config.json", "*.safetensors", "tokenizer*.json"):
         if not any(directory.glob(pattern)):
-            return f"The model directory {directory} has no {pattern}; it needs Hugging Face files."
+            lacking = {"path": directory, "file": pattern}
+            return _("The model directory %(path)s has no %(file)s; it needs Hugging Face files.") % lacking
     try:
         config = json.loads((directory / "config.json").read_text())
         family = config["model_type"]
     except (ValueError, KeyError, TypeError):
-        return f"{directory / 'config.json'} is no model configuration: it is not JSON or has no model_type."
+        file = {"file": directory / "config.json"}
+        return _("%(file)s is no model configuration: it is not JSON or has no model_type.") % file
     if family not in FAMILIES:
-        return f"The model in {directory} is of the family {family}; ArtWeb trains {', '.join(FAMILIES)}."
+        known = {"path": directory, "family": family, "known": ", ".join(FAMILIES)}
+        return _("The model in %(path)s is of the family %(family)s; ArtWeb trains %(known)s.") % known
     if not _has_chat_template(directory):
-        return f"The model in {directory} has no chat template; use an instruct or chat model."
+        lacking = {"path": directory}
+        return _("The model in %(path)s has no chat template; use an instruct or chat model.") % lacking
     return None
 
 

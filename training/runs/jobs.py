@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 
 from gpu_worker.types import Job, Scenario
 from training.models import Agent, Run
@@ -26,8 +27,10 @@ class Range:
         kind = int if self.whole else (int, float)
         if isinstance(value, kind) and not isinstance(value, bool) and self.low <= value <= self.high:
             return None
-        noun = "a whole number" if self.whole else "a number"
-        return f"{knob} must be {noun} from {self.low:g} to {self.high:g}; it is {value!r:.40}."
+        told = {"knob": knob, "low": f"{self.low:g}", "high": f"{self.high:g}", "value": f"{value!r:.40}"}
+        if self.whole:
+            return _("%(knob)s must be a whole number from %(low)s to %(high)s; it is %(value)s.") % told
+        return _("%(knob)s must be a number from %(low)s to %(high)s; it is %(value)s.") % told
 
 
 RANGES = {
@@ -67,7 +70,7 @@ def complaint(config: Mapping[str, Any]) -> str | None:
         if found:
             return found
     if config.get("max_tokens", 0) > config.get("max_context", Job.max_context):
-        return "max_tokens must not be larger than max_context."
+        return _("max_tokens must not be larger than max_context.")
     return None
 
 
@@ -112,13 +115,15 @@ def _complaint(knob: str, value: object) -> str | None:
     if knob in RANGES:
         return RANGES[knob].complaint(knob, value)
     if knob in TEXTS:
-        fits = isinstance(value, str) and len(value) <= TEXTS[knob]
-        return None if fits else f"{knob} must be a text of at most {TEXTS[knob]} characters."
+        if isinstance(value, str) and len(value) <= TEXTS[knob]:
+            return None
+        told = {"knob": knob, "most": TEXTS[knob]}
+        return _("%(knob)s must be a text of at most %(most)s characters.") % told
     if knob == "reward":
-        return (
-            None if value in REWARDS else f"reward must be one of {', '.join(REWARDS)}; it is {value!r:.40}."
-        )
-    return f"There is no knob {knob!r:.60}; there are {', '.join([*RANGES, *TEXTS, 'reward'])}."
+        told = {"known": ", ".join(REWARDS), "value": f"{value!r:.40}"}
+        return None if value in REWARDS else _("reward must be one of %(known)s; it is %(value)s.") % told
+    told = {"knob": f"{knob!r:.60}", "known": ", ".join([*RANGES, *TEXTS, "reward"])}
+    return _("There is no knob %(knob)s; there are %(known)s.") % told
 
 
 def _scenario(value: dict[str, Any]) -> Scenario:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from gpu_worker.environments import ENVIRONMENTS
 from training.models import Agent, Run, RunScenarios, Scenario
@@ -43,7 +44,7 @@ def start_run(*, owner: User, agent: Agent, name: str, config: Mapping[str, Any]
     except IntegrityError:  # another request was faster: the same one, or one for the same name
         earlier = Run.objects.filter(request_id=key).first()
         if earlier is None:
-            raise Refused(f"A run named {name} exists already.") from None
+            raise Refused(_taken(name)) from None
         return earlier
     return run
 
@@ -82,7 +83,7 @@ def pause_run(run: Run) -> None:
     """Pause between steps, at once if the run has not begun. Raises Refused when it is over."""
     if _move(run, Q(state=Run.State.QUEUED) | _abandoned(), Run.State.PAUSED):
         return
-    _wish(run, "pause", "paused")
+    _wish(run, "pause")
 
 
 def stop_run(run: Run) -> None:
@@ -90,7 +91,7 @@ def stop_run(run: Run) -> None:
     idle = Q(state__in=(Run.State.DRAFT, Run.State.QUEUED, Run.State.PAUSED)) | _abandoned()
     if _move(run, idle, Run.State.CANCELLED, finished_at=Now()):
         return
-    _wish(run, "stop", "stopped")
+    _wish(run, "stop")
 
 
 def resume_run(run: Run) -> None:
@@ -102,26 +103,28 @@ def resume_run(run: Run) -> None:
     elif not Run.objects.filter(pk=run.pk, state__in=Run.ACTIVE).update(wish=""):
         run.refresh_from_db()
         if run.state != Run.State.QUEUED:
-            raise Refused(f"{run.name} is {run.get_state_display().lower()}; it cannot go on.")
+            raise Refused(_too_late(run))
     events.ring(run.pk)
 
 
 def _refuse_if_unfit(owner: User, agent: Agent, name: str, config: Mapping[str, Any]) -> None:
     if agent.owner_id != owner.pk:
-        raise Refused("There is no such agent.")
+        raise Refused(_("There is no such agent."))
     if not 1 <= len(name) <= 80 or not name.isprintable():
-        raise Refused("A run's name has 1 to 80 visible characters.")
+        raise Refused(_("A run's name has 1 to 80 visible characters."))
     base_model = config.get("base_model", agent.base_model)
     found = jobs.complaint(config) or base_models.complaint(str(base_model))
     if found:
         raise Refused(found)
     if agent.environment not in ENVIRONMENTS:
-        raise Refused(f"There is no environment {agent.environment}; there are {', '.join(ENVIRONMENTS)}.")
+        known = {"name": agent.environment, "known": ", ".join(ENVIRONMENTS)}
+        raise Refused(_("There is no environment %(name)s; there are %(known)s.") % known)
     for split in ("train", "test"):
         if not agent.scenarios.filter(split=split).exists():
-            raise Refused(f"{agent.name} has no {split} scenarios; add some before you train it.")
+            lacking = {"agent": agent.name, "split": split}
+            raise Refused(_("%(agent)s has no %(split)s scenarios; add some before you train it.") % lacking)
     if Run.objects.filter(owner=owner, name=name).exists():
-        raise Refused(f"A run named {name} exists already.")
+        raise Refused(_taken(name))
 
 
 def _create_run(owner: User, agent: Agent, name: str, config: Mapping[str, Any], key: str) -> Run:
@@ -180,13 +183,22 @@ def _move(run: Run, condition: Q, state: object, **changes: object) -> bool:
     return bool(moved)
 
 
-def _wish(run: Run, wish: str, participle: str) -> None:
+def _wish(run: Run, wish: str) -> None:
     if not Run.objects.filter(pk=run.pk, state__in=Run.ACTIVE).update(wish=wish):
         run.refresh_from_db()
         if wish == "pause" and run.state == Run.State.PAUSED:
             return
         if wish == "stop" and run.state == Run.State.CANCELLED:
             return
-        raise Refused(f"{run.name} is {run.get_state_display().lower()}; it cannot be {participle}.")
+        raise Refused(_too_late(run))
     run.refresh_from_db()
     events.ring(run.pk)
+
+
+def _taken(name: str) -> str:
+    return _("A run named %(name)s exists already.") % {"name": name}
+
+
+def _too_late(run: Run) -> str:
+    known = {"name": run.name, "state": run.get_state_display()}
+    return _("Too late: the state of %(name)s is “%(state)s”.") % known
