@@ -123,7 +123,7 @@ def test_a_wish_answers_with_the_new_head(ann: Client, run: Run) -> None:
 
 def test_a_refused_wish_says_why(ann: Client, told: Run) -> None:
     head = ann.post(f"/runs/{told.pk}/pause/").content.decode()
-    assert "it cannot be paused" in head
+    assert "Too late: the state of" in head
 
 
 def test_a_failed_run_says_why(ann: Client, make_run: MakeRun) -> None:
