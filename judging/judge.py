@@ -31,7 +31,7 @@ def judge_for(job: Job, environment: Environment, *, api_base: str = "", api_key
             dataclasses.replace(group, trajectories=tuple(verified)),
             model=model,
             rubric=job.rubric,
-            seed=f"{job.run}/{job.seed}/{group.step}/{group.index}",
+            seed=f"{job.seed}/{group.step}/{group.index}",
         )
         judged = [_with(trajectory, score) for trajectory, score in zip(verified, scores, strict=True)]
         return _rewarded(group, judged, "ruler", judge_title(model.name))

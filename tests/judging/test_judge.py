@@ -100,6 +100,15 @@ async def test_a_real_model_is_shown_the_job_s_rubric_and_named() -> None:
     assert judged.judge == judge_title("openai/scripted") == "openai/scripted"
 
 
+async def test_the_same_job_under_another_run_asks_the_judge_the_same() -> None:
+    async with provider() as there:
+        for run in ("7", "8"):
+            named = Job(run=run, environment="desk", judge_model="openai/scripted")
+            await judge_for(named, Desk(), api_base=there.url, api_key="test")(group(good(), wrong()))
+        first, second = there.asked
+    assert first["messages"] == second["messages"]
+
+
 async def test_a_judge_that_gives_nothing_usable_fails_the_group() -> None:
     async with provider() as there:
         there.script = lambda body: "no"
