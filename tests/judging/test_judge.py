@@ -102,6 +102,7 @@ async def test_a_real_model_is_shown_the_job_s_rubric_and_named() -> None:
 
 async def test_the_same_job_under_another_run_asks_the_judge_the_same() -> None:
     async with provider() as there:
+        there.script = lambda body: json.dumps({"scores": dict.fromkeys(frames(body), 0.5)})
         for run in ("7", "8"):
             named = Job(run=run, environment="desk", judge_model="openai/scripted")
             await judge_for(named, Desk(), api_base=there.url, api_key="test")(group(good(), wrong()))
