@@ -10,6 +10,7 @@ from channels.db import database_sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import Settings
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client
 
 from artweb.asgi import application
@@ -203,6 +204,42 @@ async def test_a_user_may_open_twenty_sockets(open_socket: Open) -> None:
     assert (await open_socket().connect())[0] is False
     for one in sockets:
         await one.disconnect()
+
+
+async def test_a_mistake_of_ours_lets_browsers_come_back(
+    open_socket: Open, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(run: Run, place: Place) -> None:
+        raise KeyError("a mistake")
+
+    socket = open_socket()
+    await socket.connect()
+    with monkeypatch.context() as mistaken:
+        mistaken.setattr(frames, "frame_from", broken)
+        await socket.send_to('{"seen": 0}')
+        closed = await socket.receive_output(timeout=5)
+    assert (closed["type"], closed["code"]) == ("websocket.close", hub.BROKEN)
+    again = open_socket()
+    await again.connect()
+    await again.send_to('{"seen": 0}')
+    assert "Queued" in str((await frame(again))["content"])
+    await again.disconnect()
+
+
+async def test_a_locked_database_is_tried_again(
+    socket: WebsocketCommunicator, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw, locked = frames.frame_from, [True, True]
+
+    def sometimes(run: Run, place: Place) -> frames.Frame | None:
+        if locked:
+            locked.pop()
+            raise OperationalError("database is locked")
+        return draw(run, place)
+
+    monkeypatch.setattr(frames, "frame_from", sometimes)
+    await socket.send_to('{"seen": 0}')
+    assert "Queued" in str((await frame(socket))["content"])
 
 
 def test_frames_add_up_to_the_page(make_run: MakeRun) -> None:

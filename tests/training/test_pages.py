@@ -267,6 +267,19 @@ def test_the_theme_goes_back_to_its_own_site_only(client: Client, db: None) -> N
     assert answer["Location"] == "/sign-in/" and "theme" not in answer.cookies
 
 
+def test_a_mistake_of_ours_is_told_without_details(
+    user: User, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    def broken(found: Run) -> None:
+        raise KeyError("the secret detail")
+
+    monkeypatch.setattr(queries, "whole_page", broken)
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    page = text_of(client, f"/runs/{run.pk}/", status=500)
+    assert "Something broke" in page and "secret detail" not in page
+
+
 def test_pages_hold_no_inline_script_or_style(ann: Client, told: Run) -> None:
     for address in ["/", "/sign-in/", *pages_of(told)[:-1]]:
         page = text_of(ann, address)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
+from django.db import DatabaseError
 from redis.exceptions import RedisError
 
 from training.runs import events, queries
@@ -34,6 +35,7 @@ SOCKETS_PER_USER = 20
 
 SIGNED_OUT = 4403
 GONE = 4404
+BROKEN = 1011
 TOO_SLOW = 1013
 
 
@@ -80,6 +82,7 @@ class Hub:
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._serve()), asyncio.create_task(self._listen())]
+        self._tasks[0].add_done_callback(self._broke)
 
     def stop(self) -> None:
         for task in self._tasks:
@@ -127,9 +130,15 @@ class Hub:
                 if time.monotonic() >= next_check:
                     next_check = time.monotonic() + CHECK_EVERY
                     await self.check()
-            except Exception:  # a locked database, say: the next look makes up for this one
-                log.exception("Run %s could not be shown; trying again", self.run_id)
+            except DatabaseError as error:  # locked or away: the next look makes up for this one
+                log.warning("Run %s could not be looked at, trying again: %s", self.run_id, error)
             await asyncio.sleep(SPACING)
+
+    def _broke(self, task: asyncio.Task[None]) -> None:
+        """A mistake of ours ends the hub; browsers come back by themselves and open another one."""
+        if not task.cancelled() and task.exception():
+            log.error("Run %s cannot be shown", self.run_id, exc_info=task.exception())
+            self._tasks.append(asyncio.ensure_future(self._close(set(self.viewers), BROKEN)))
 
     async def _listen(self) -> None:
         """Ring the bell whenever somebody rings the doorbell; without Redis, try again now and then."""

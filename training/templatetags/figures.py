@@ -91,3 +91,9 @@ def places(count: int) -> range:
 def visible(text: str) -> str:
     """A token's text with its line breaks made visible; an empty one is a part of a character."""
     return text.replace("\n", "⏎\n").replace("\t", "⇥\t") or "·"
+
+
+@register.filter
+def canvas(tries: int) -> int:
+    """How wide the drawing of a group's bars is, ten a try; a single try gets no wider a bar than others."""
+    return 10 * max(8, tries)
