@@ -51,6 +51,19 @@ def test_pause_keep_running_and_stop(site: Site, sign_in: SignIn) -> None:
     expect(page.locator("#run-actions button")).to_have_count(0)
 
 
+def test_home_follows_the_runs(site: Site, sign_in: SignIn) -> None:
+    page = sign_in("dora")
+    expect(page.get_by_text("Nothing has been trained yet")).to_be_visible()
+    run = site.call("make_run", user="dora")
+    expect(page.locator(".run-card .state")).to_have_text("Queued")
+    site.call("begin", run=run)
+    site.call("tell", run=run, reports=20)
+    expect(page.locator(".run-card .state")).to_have_text("Training")
+    site.call("tell", run=run)
+    site.call("finish", run=run)
+    expect(page.locator(".run-row")).to_contain_text("unseen scenarios")
+
+
 def test_a_paused_run_is_resumed(site: Site, sign_in: SignIn) -> None:
     page = sign_in("ann")
     run = site.call("make_run", user="ann")

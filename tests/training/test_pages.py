@@ -80,6 +80,14 @@ def test_home_shows_what_runs_waits_and_ended(ann: Client, make_run: MakeRun) ->
     assert "ended" in finished and "on 10 unseen scenarios (95 % CI" in finished
 
 
+def test_home_is_sent_again_only_when_it_looks_different(ann: Client, run: Run) -> None:
+    seen = re.findall(r"\?seen=(\w+)", text_of(ann, "/"))
+    assert ann.get("/", {"seen": seen}).status_code == 204
+    stories.tell(run, stories.training(3, 2, 2, stop_after=1))
+    part = text_of(ann, f"/?seen={seen[0]}")
+    assert "Training" in part and "<html" not in part
+
+
 def test_start_demo_leads_to_its_page(
     ann: Client, monkeypatch: pytest.MonkeyPatch, make_run: MakeRun
 ) -> None:

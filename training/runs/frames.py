@@ -37,9 +37,8 @@ class Frame:
 def frame_from(run: Run, place: Place) -> Frame | None:
     """What has changed for a browser at `place`; None if nothing has."""
     with translation.override(place.language):
-        status = queries.status(run)
-        behind = run.last_seq - place.seq
-        if behind <= 0 and status.key == place.head:
+        behind, head = run.last_seq - place.seq, queries.head_key(run)
+        if behind <= 0 and head == place.head:
             return None
         whole = not 0 <= behind <= FAR_BEHIND
         news = [] if whole else events.after(run.pk, place.seq, limit=FAR_BEHIND)
@@ -48,7 +47,7 @@ def frame_from(run: Run, place: Place) -> Frame | None:
             "runs/_frame.html",
             {
                 "run": run,
-                "status": status,
+                "status": queries.status(run),
                 "fold": fold,
                 "latest": fold.latest,
                 "first": queries.first_step(run) if fold.latest else None,
@@ -58,7 +57,7 @@ def frame_from(run: Run, place: Place) -> Frame | None:
             },
         )
     text = json.dumps({"first": place.seq, "last": fold.last, "content": content}, ensure_ascii=False)
-    return Frame(text, Place(fold.last, status.key, place.language))
+    return Frame(text, Place(fold.last, head, place.language))
 
 
 def _says_done(news: list[Event]) -> bool:

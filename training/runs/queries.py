@@ -4,6 +4,7 @@ Everything a run's page shows is a fold of its events up to a sequence number, p
 page and the frames that follow it can neither overlap nor leave a gap. Nothing here writes.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,13 +74,6 @@ class Status:
             "percent": self.percent // 10 * 10,
         }
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Changes when the head must be drawn again; the same in every language."""
-        run = self.run
-        shown = (run.state, run.wish, run.step, run.steps, run.error, bool(run.summary), self.silent)
-        return (*shown, *sorted(run.progress.items()))
-
 
 @dataclass
 class Fold:
@@ -112,11 +106,18 @@ def runs_of(user: User) -> QuerySet[Run]:
     return Run.objects.filter(owner=user).select_related("agent")
 
 
+def home_mark(user: User) -> str:
+    """Changes whenever the home page would look different; costs one query."""
+    columns = ("pk", "name", "state", "wish", "step", "finished_at")
+    return hashlib.sha256(repr(list(runs_of(user).values_list(*columns)[:200])).encode()).hexdigest()[:12]
+
+
 def home(user: User) -> dict[str, Any]:
     """The person's runs: going on, waiting, over (newest 30)."""
     runs = runs_of(user)
     active = runs.filter(state__in=[*Run.ACTIVE, Run.State.PAUSED])
     return {
+        "mark": home_mark(user),
         "running": [_run_card(run) for run in active],
         "queued": [_run_card(run) for run in runs.filter(state=Run.State.QUEUED).order_by("queued_at")],
         "over": [_run_card(run) for run in runs.filter(state__in=Run.OVER).order_by("-id")[:30]],
@@ -153,6 +154,17 @@ def _percent(run: Run) -> int:
     return min(100, 100 * run.step // run.steps) if run.steps else 0
 
 
+def head_key(run: Run) -> tuple[object, ...]:
+    """Changes when the head of a run's page must be drawn again; the same in every language."""
+    shown = (run.state, run.wish, run.step, run.steps, run.error, bool(run.summary), _silent(run))
+    return (*shown, *sorted(run.progress.items()))
+
+
+def _silent(run: Run) -> bool:
+    """Somebody should be working on it, and nobody has said so for a while."""
+    return run.state in Run.ACTIVE and run.lease_until is not None and run.lease_until < timezone.now()
+
+
 def status(run: Run) -> Status:
     _rewards, seconds = _rewards_and_seconds(run)
     progress = run.progress if run.state in Run.ACTIVE else {}
@@ -167,7 +179,7 @@ def status(run: Run) -> Status:
         percent=_percent(run),
         step_now=min(run.step + 1, run.steps) if training else run.step,
         remaining=_remaining(run, seconds),
-        silent=run.state in Run.ACTIVE and run.lease_until is not None and run.lease_until < timezone.now(),
+        silent=_silent(run),
     )
 
 

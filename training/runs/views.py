@@ -28,8 +28,13 @@ def _number(request: HttpRequest, name: str) -> int | None:
 @require_safe
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    template = "runs/_runs.html" if request.GET.get("part") == "runs" else "runs/home.html"
-    return render(request, template, queries.home(_person(request)))
+    """All runs. With `seen`, only the list, and only if it looks different from what was seen."""
+    seen = request.GET.get("seen")
+    if seen is None:
+        return render(request, "runs/home.html", queries.home(_person(request)))
+    if seen == queries.home_mark(_person(request)):
+        return HttpResponse(status=204)
+    return render(request, "runs/_runs.html", queries.home(_person(request)))
 
 
 @require_POST
