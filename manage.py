@@ -128,11 +128,14 @@ def works(python: Path) -> bool:
 
 def run(*command: str) -> None:
     """Run a command of the installation, showing what it does; leave with the remedy when it fails."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=HERE)
+    at_once = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=HERE, env=at_once
+    )
     lines = []
     for line in process.stdout or ():
         lines.append(line)
-        if line.split(" ")[0] in ("Collecting", "Installing"):
+        if re.match(r"Collecting|Installing|\s+Downloading.* MB\)", line):
             print("  " + line.strip()[:100], flush=True)
     if process.wait():
         sys.stderr.write("".join(lines[-15:]))
