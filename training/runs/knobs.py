@@ -40,7 +40,7 @@ def sentences() -> dict[str, str]:
 
 
 def knobs(config: dict[str, Any]) -> list[Knob]:
-    """Every knob with its value in this run; `changed` tells it from the default."""
+    """Every knob with its value in this run; `changed` if it has a default and this is not it."""
     shown = []
     for field in fields(types.Job):
         if field.name in HIDDEN or field.name not in sentences():
@@ -49,5 +49,5 @@ def knobs(config: dict[str, Any]) -> list[Knob]:
         value = config.get(field.name, default)
         if value is None:
             continue
-        shown.append(Knob(field.name, value, _(sentences()[field.name]), value != default))
+        shown.append(Knob(field.name, value, _(sentences()[field.name]), default not in (None, value)))
     return shown
