@@ -73,7 +73,9 @@ class Site:
             "--loglevel",
             "warning",
         )
-        self.redis = subprocess.Popen([str(get_binary_path()), *options], cwd=self.data)
+        self.redis = subprocess.Popen(
+            [str(get_binary_path()), *options], cwd=self.data, stdout=subprocess.DEVNULL
+        )
         _wait(lambda: self.redis_socket.exists(), "Redis does not start")
 
     def kill_redis(self) -> None:
