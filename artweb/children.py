@@ -56,7 +56,7 @@ def worker() -> Child:
 def models() -> Child:
     """Starts a little later: nothing asks it before a run is done, and the worker has torch to load."""
     command = ("-m", "gpu_worker.serve", "--socket", str(settings.MODEL_SERVER_SOCKET))
-    allowed = ("--allow", str(settings.RUNS_DIR))
+    allowed = [word for root in (settings.RUNS_DIR, *settings.MODEL_DIRS) for word in ("--allow", str(root))]
     return Child(
         "models",
         (sys.executable, *command, *allowed),

@@ -5,6 +5,7 @@ ARTWEB_SECRETS   the 0600 file with generated keys (default: secrets.json in ART
 ARTWEB_DEBUG     1 shows tracebacks; only for development on this machine
 ARTWEB_HOSTS     names the site answers to, besides localhost
 DATABASE_URL     postgres://…; SQLite in ARTWEB_DATA without it
+ARTWEB_MODELS    directories (with colons between) whose models may be used, besides models/ in ARTWEB_DATA
 REDIS_URL        redis://… or unix://…; `up` brings its own without it
 """
 
@@ -31,6 +32,14 @@ def env_flag(name: str) -> bool:
 
 def env_list(name: str) -> list[str]:
     return [item.strip() for item in os.environ.get(name, "").split(",") if item.strip()]
+
+
+def env_directories(name: str) -> list[Path]:
+    found = [Path(item).expanduser().resolve() for item in os.environ.get(name, "").split(os.pathsep) if item]
+    for directory in found:
+        if not directory.is_dir():
+            raise ImproperlyConfigured(f"{name} names {directory}, and there is no such directory.")
+    return found
 
 
 def database(url: str) -> dict[str, object]:
@@ -186,3 +195,4 @@ X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 MODEL_SERVER_SOCKET = RUN_DIR / "model.sock"
+MODEL_DIRS = [DATA_DIR / "models", *env_directories("ARTWEB_MODELS")]

@@ -386,7 +386,7 @@ class Batch:
 
 class Trainer(Protocol):
     def update(self, batch: Batch) -> dict[str, float]:
-        """One training step. Returns metrics: loss, grad_norm, entropy, clip_fraction, kl, ratio_max, tokens."""
+        """One training step. Metrics: loss, grad_norm, entropy, clip_fraction, kl, ratio_max, tokens."""
         ...
 
     def save(self, directory: Path) -> None:

@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import pytest
 from django.contrib.auth.models import User
+from pytest_django import Settings
 
 from gpu_worker.types import Job
 from tests.conftest import MakeRun
@@ -88,12 +89,16 @@ def test_every_number_of_a_job_has_a_range() -> None:
     assert jobs.complaint({name: getattr(Job, name) for name in numbers}) is None
 
 
-def test_a_model_directory_is_looked_at_before_the_run_starts(agent: Agent, tmp_path: Path) -> None:
+def test_a_model_directory_is_looked_at_before_the_run_starts(
+    agent: Agent, tmp_path: Path, settings: Settings
+) -> None:
     def refusal() -> str:
         with pytest.raises(services.Refused) as refused:
             start(agent, config={"base_model": str(tmp_path)})
         return str(refused.value)
 
+    assert "outside the directories that models are used from" in refusal()
+    settings.MODEL_DIRS = [tmp_path.parent]
     assert "has no config.json" in refusal()
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     assert "has no *.safetensors" in refusal()

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 FAMILIES = ("llama", "qwen2", "qwen3")
@@ -19,13 +20,27 @@ def complaint(base_model: str) -> str | None:
         return None
     directory = Path(base_model).expanduser()
     if directory.is_dir():
-        return _directory_complaint(directory)
+        return _place_complaint(directory) or _directory_complaint(directory)
     if HUB_ID.fullmatch(base_model):
         return None
     return _(
         "There is no model directory %(path)s. Give “embedded”, the path of a directory with config.json "
         "and safetensors weights, or a hub id such as Qwen/Qwen3-0.6B."
     ) % {"path": base_model}
+
+
+def _place_complaint(directory: Path) -> str | None:
+    """The model server reads only certain directories; what it cannot serve is not worth training."""
+    if any(directory.resolve().is_relative_to(root) for root in settings.MODEL_DIRS):
+        return None
+    told = {"path": directory, "home": settings.MODEL_DIRS[0], "parent": directory.resolve().parent}
+    return (
+        _(
+            "The model directory %(path)s is outside the directories that models are used from. Move it to "
+            "%(home)s, or start ArtWeb with ARTWEB_MODELS=%(parent)s."
+        )
+        % told
+    )
 
 
 def _directory_complaint(directory: Path) -> str | None:

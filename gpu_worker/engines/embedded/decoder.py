@@ -227,7 +227,10 @@ class Stack(nn.Module):
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.embed_tokens = nn.Embedding(shape.vocab, shape.hidden)
+        # Given its (empty) weight: drawing one would import torch's compiler, a second and 70 MB.
+        self.embed_tokens = nn.Embedding(
+            shape.vocab, shape.hidden, _weight=torch.empty(shape.vocab, shape.hidden)
+        )
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.norm = Norm(shape.hidden, shape.norm_eps)
 
