@@ -12,6 +12,7 @@ from pathlib import Path
 DATA = Path(tempfile.mkdtemp(prefix="artweb-test-"))
 atexit.register(shutil.rmtree, DATA, ignore_errors=True)
 os.environ["ARTWEB_DATA"] = str(DATA)
+os.environ["ARTWEB_MODELS"] = tempfile.gettempdir()  # where tests make their tiny models
 os.environ["DJANGO_SETTINGS_MODULE"] = "artweb.settings"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

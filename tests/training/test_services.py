@@ -97,6 +97,7 @@ def test_a_model_directory_is_looked_at_before_the_run_starts(
             start(agent, config={"base_model": str(tmp_path)})
         return str(refused.value)
 
+    settings.MODEL_DIRS = [tmp_path / "models"]
     assert "outside the directories that models are used from" in refusal()
     settings.MODEL_DIRS = [tmp_path.parent]
     assert "has no config.json" in refusal()
