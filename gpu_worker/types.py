@@ -219,7 +219,7 @@ class Job:
     """What the agent is told first."""
     seed: int = 0
     """Every random choice follows from this number."""
-    steps: int = 40
+    steps: int = 30
     """Training steps; each makes one weight update by default."""
     groups_per_step: int = 16
     """Scenarios per step."""
@@ -237,7 +237,7 @@ class Job:
     """Sampling temperature of training tries; evaluation samples at the same temperature."""
     learning_rate: float = 1.5e-3
     """Peak learning rate of AdamW."""
-    final_learning_rate: float = 0.2
+    final_learning_rate: float = 0.1
     """Share of the peak that the cosine schedule ends at."""
     weight_decay: float = 0.0
     """AdamW's weight decay."""
