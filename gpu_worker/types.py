@@ -219,7 +219,7 @@ class Job:
     """What the agent is told first."""
     seed: int = 0
     """Every random choice follows from this number."""
-    steps: int = 30
+    steps: int = 40
     """Training steps; each makes one weight update by default."""
     groups_per_step: int = 16
     """Scenarios per step."""
