@@ -28,12 +28,12 @@ class Token:
     id: int
     text: str
     sampled: bool
-    logprob: float
+    logprob: float | None
     surprise: int
 
     @property
-    def probability(self) -> float:
-        return exp(self.logprob)
+    def probability(self) -> float | None:
+        return None if self.logprob is None else exp(self.logprob)
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,10 @@ def window(segments: Sequence[dict[str, Any]], base_model: str, segment: int, st
     return Window(tokens, segment, len(segments), start, total, tokenizer is not None)
 
 
-def surprise(logprob: float) -> int:
-    """0 for a token the model was sure of, up to 5 for one it hardly expected."""
+def surprise(logprob: float | None) -> int:
+    """0 for a token the model was sure of, up to 5 for one it hardly expected or that has no number."""
+    if logprob is None:
+        return 5
     probability = exp(min(0.0, logprob))
     return next((level for floor, level in SURE if probability >= floor), 5)
 

@@ -6,10 +6,13 @@ What an agent, a tool or a judge says may be anything; it is bounded here, and e
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 LONGEST = 20_000
 """Characters of one message that a page shows; the raw JSON has all of them."""
+MOST_ARGUMENTS = 100
+"""Arguments of one call that a page shows."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +79,19 @@ def _names_of_calls(messages: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 def _call(call: dict[str, Any]) -> Call:
     function = call.get("function", {})
-    arguments = function.get("arguments", "")
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except ValueError:
-            return Call(str(function.get("name", "")), (("", arguments[:LONGEST]),))
+    name, arguments = str(function.get("name", "")), function.get("arguments", "")
+    try:
+        return Call(name, _pairs(json.loads(arguments) if isinstance(arguments, str) else arguments))
+    except (ValueError, RecursionError):  # no JSON, or nested too deep to be read
+        return Call(name, (("", str(arguments)[:LONGEST]),))
+
+
+def _pairs(arguments: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(arguments, dict):
-        return Call(str(function.get("name", "")), (("", _text(arguments)[:LONGEST]),))
-    pairs = tuple((str(name), _text(value)[:LONGEST]) for name, value in arguments.items())
-    return Call(str(function.get("name", "")), pairs)
+        return (("", _text(arguments)[:LONGEST]),)
+    shown = islice(arguments.items(), MOST_ARGUMENTS)
+    pairs = [(name[:LONGEST], _text(value)[:LONGEST]) for name, value in shown]
+    return (*pairs, ("…", "")) if len(arguments) > MOST_ARGUMENTS else tuple(pairs)
 
 
 def _text(content: object) -> str:

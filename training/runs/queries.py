@@ -139,7 +139,8 @@ def _run_card(run: Run) -> RunCard:
 def _rewards_and_seconds(run: Run) -> tuple[list[float], list[float]]:
     newest = StepMetrics.objects.filter(run=run).order_by("-step").values_list("values", flat=True)[:200]
     values = list(newest)[::-1]
-    return [v["reward"] for v in values], [v["seconds"] for v in values]
+    rewards, seconds = ([v[name] for v in values if v[name] is not None] for name in ("reward", "seconds"))
+    return rewards, seconds
 
 
 def _remaining(run: Run, seconds: Sequence[float]) -> Remaining | None:

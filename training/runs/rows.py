@@ -4,6 +4,7 @@ Transactions, order and fencing are the recorder's business.
 """
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from gpu_worker.types import Evaluation, GroupJudged, Segment, Trajectory
@@ -25,10 +26,7 @@ def group_row(run_id: int, report: GroupJudged) -> models.Group:
         index=group.index,
         scenario_key=clean(group.scenario.id)[:80],
         prompt=_said_by("user", group.scenario.messages),
-        tools=[
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in group.tools
-        ],
+        tools=plain([asdict(tool) for tool in group.tools]),
         judge=clean(group.judge)[:200],
         tries=len(group.trajectories),
         successes=sum(t.success for t in group.trajectories),
