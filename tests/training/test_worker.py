@@ -19,6 +19,7 @@ from django.db import OperationalError, connection
 from gpu_worker.checkpoints import DiskFull
 from gpu_worker.engines.embedded.directory import ModelError
 from gpu_worker.types import Report, StepDone
+from judging.llm import Refused
 from tests.gpu_worker import small_run
 from tests.tiny_model import build
 from training.models import Agent, Checkpoint, Event, Run, Scenario, StepMetrics, Trajectory
@@ -220,6 +221,18 @@ def test_a_failure_is_told_in_a_sentence_and_can_be_resumed(
 )
 def test_every_known_failure_has_its_words(error: Exception, words: str) -> None:
     assert words in worker.why(error)
+
+
+def test_a_judge_that_refuses_with_hostile_words_fails_the_run_in_its_sentence(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(job: object) -> None:
+        raise Refused("the judge said \ud800\0 <b>")
+
+    monkeypatch.setattr(worker.jobs, "job_for", refuse)
+    tasks.train(run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.error) == ("failed", "the judge said ?\N{REPLACEMENT CHARACTER} <b>")
 
 
 def test_a_worker_that_is_told_to_leave_gives_the_run_back(

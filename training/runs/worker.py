@@ -33,8 +33,9 @@ from gpu_worker.environments import ENVIRONMENTS  # noqa: E402
 from gpu_worker.trainers.lora import LoraTrainer  # noqa: E402
 from gpu_worker.types import Job, Record, Report, Summary, Wish  # noqa: E402
 from judging.judge import judge_for  # noqa: E402
+from judging.llm import Refused  # noqa: E402
 from training.models import Run  # noqa: E402
-from training.runs import headline, jobs, lease  # noqa: E402
+from training.runs import headline, jobs, lease, rows  # noqa: E402
 from training.runs.recorder import Recorder  # noqa: E402
 
 log = logging.getLogger(__name__)
@@ -85,7 +86,7 @@ def why(error: BaseException) -> str:
     """What went wrong, in words a person can act on."""
     words = str(error).strip()
     match error:
-        case ModelError() | DiskFull():
+        case ModelError() | DiskFull() | Refused():
             return words
         case MemoryError():
             return _OUT_OF_MEMORY
@@ -142,7 +143,7 @@ def _finish(recorder: Recorder, run: Run, summary: Summary) -> None:
 def _fail(recorder: Recorder, error: Exception) -> None:
     """The page gets a sentence, the run's log the last frames, the worker's log everything."""
     log.exception("Training failed")
-    sentence = why(error)
+    sentence = rows.clean(why(error))
     details = "".join(traceback.format_exception(error, limit=-6))[-4000:]
     text, columns = f"{sentence}\n\n{details}", _times(Run.State.FAILED)
     try:
