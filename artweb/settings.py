@@ -11,7 +11,10 @@ REDIS_URL        redis://… or unix://…; `up` brings its own without it
 
 import hashlib
 import os
+import re
+import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -32,6 +35,17 @@ def env_flag(name: str) -> bool:
 
 def env_list(name: str) -> list[str]:
     return [item.strip() for item in os.environ.get(name, "").split(",") if item.strip()]
+
+
+def env_hosts(name: str) -> list[str]:
+    """Names without scheme, port or wildcard: what a browser may call this site must be said exactly."""
+    hosts = env_list(name)
+    for host in hosts:
+        if not re.fullmatch(r"[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]", host):
+            raise ImproperlyConfigured(
+                f"{name} holds {host!r}; give names or addresses alone, such as artweb.example."
+            )
+    return hosts
 
 
 def env_directories(name: str) -> list[Path]:
@@ -60,6 +74,11 @@ def database(url: str) -> dict[str, object]:
         raise ImproperlyConfigured(
             f"DATABASE_URL starts with {parts.scheme}://; use postgres://user:pw@host/name."
         )
+    if find_spec("psycopg") is None:
+        raise ImproperlyConfigured(
+            "DATABASE_URL names a Postgres database, and the driver for it is not installed. "
+            f"Run: {sys.executable} -m pip install 'psycopg[binary]'"
+        )
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),
@@ -68,6 +87,17 @@ def database(url: str) -> dict[str, object]:
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
     }
+
+
+def data_directory(path: Path) -> Path:
+    """`path`, made if need be; its owner alone may enter a new one."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data directory {path} cannot be made: {error.strerror}. Set ARTWEB_DATA to one you own."
+        ) from error
+    return path
 
 
 def socket_directory(data: Path) -> Path:
@@ -79,15 +109,14 @@ def socket_directory(data: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"artweb-{os.getuid()}-{name}"
 
 
-DATA_DIR = Path(os.environ.get("ARTWEB_DATA") or BASE_DIR / "data").resolve()
-DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+DATA_DIR = data_directory(Path(os.environ.get("ARTWEB_DATA") or BASE_DIR / "data").resolve())
 RUNS_DIR = DATA_DIR / "runs"
 RUN_DIR = socket_directory(DATA_DIR)  # sockets and pid files, only for their owner
 SECRETS = load_secrets(Path(os.environ.get("ARTWEB_SECRETS") or DATA_DIR / "secrets.json"))
 
 SECRET_KEY = SECRETS["django"]
 DEBUG = env_flag("ARTWEB_DEBUG")
-ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_list("ARTWEB_HOSTS")]
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env_hosts("ARTWEB_HOSTS")]
 
 INSTALLED_APPS = [
     "daphne",

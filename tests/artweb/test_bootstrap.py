@@ -35,6 +35,7 @@ def make_wheel(directory: Path, version: str) -> None:
     with zipfile.ZipFile(directory / name, "w") as wheel:
         wheel.writestr("django/__init__.py", "")
         wheel.writestr("django/core/__init__.py", "")
+        wheel.writestr("django/core/exceptions.py", "class ImproperlyConfigured(Exception): pass")
         wheel.writestr("django/core/management.py", FAKE_DJANGO)
         wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tinydjango\nVersion: {version}\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")

@@ -13,7 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 from django.core.management.base import CommandError
+from django.db import DatabaseError
 
+from artweb import children, database
 from artweb.management.commands import up
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -134,3 +136,45 @@ def test_sockets_lie_where_nobody_else_may_enter(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").symlink_to(tmp_path)
     with pytest.raises(CommandError, match="belongs to somebody else"):
         up.make_private(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("database or disk is full", "The disk is full"),
+        ("attempt to write a readonly database", "cannot be written"),
+        ("unable to open database file", "cannot be written"),
+        ("file is not a database", "is damaged"),
+        ("database is locked", "locked by another program"),
+        ("connection refused\nIs the server running?", "cannot be used: connection refused"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_told_in_a_sentence(
+    error: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise DatabaseError(error)
+
+    monkeypatch.setattr(database, "call_command", fail)
+    with pytest.raises(CommandError, match=words) as told:
+        database.prepare()
+    assert "\n" not in str(told.value)
+
+
+def test_a_lock_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="cannot be written"), up.only_one(tmp_path / "gone" / "up.lock"):
+        pass
+
+
+def test_the_site_answers_to_the_address_it_listens_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARTWEB_HOSTS", "artweb.example")
+    with up.listening("127.0.0.1", 0) as site:
+        hosts = [children.web(site, host).environment["ARTWEB_HOSTS"] for host in ("192.168.1.20", "0.0.0.0")]
+    assert hosts == ["artweb.example,192.168.1.20", "artweb.example"]
+
+
+def test_tracebacks_are_shown_on_this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(up.settings, "DEBUG", True)
+    up.refuse_to_show_tracebacks("127.0.0.1")
+    with pytest.raises(CommandError, match="ARTWEB_DEBUG"):
+        up.refuse_to_show_tracebacks("0.0.0.0")

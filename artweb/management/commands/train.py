@@ -8,10 +8,10 @@ import uuid
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from artweb import database
 from artweb.progress import ProgressBar
 from gpu_worker.environments import ENVIRONMENTS
 from training import access
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         if environment not in ENVIRONMENTS:
             known = ", ".join(sorted(ENVIRONMENTS)).replace("_", "-")
             raise CommandError(f"There is no environment {name}; there are {known}.")
-        call_command("migrate", verbosity=0, skip_checks=True)
+        database.prepare()
         named = {knob: options[knob] for knob in ("steps", "seed", "base_model") if options[knob] is not None}
         run, claimed = start(environment, dict(map(knob_and_value, options["set"])) | named)
         began = time.monotonic()

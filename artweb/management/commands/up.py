@@ -14,13 +14,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from artweb.children import children
+from artweb import database
+from artweb.children import ANYWHERE, children
 from artweb.supervisor import Supervisor
 from training import access
 from training.models import Run
 from training.runs import services
-
-ANYWHERE = ("0.0.0.0", "")
 
 
 class Command(BaseCommand):
@@ -36,10 +35,12 @@ class Command(BaseCommand):
     def handle(
         self, *, host: str, port: int, no_demo: bool, no_model_server: bool, **options: object
     ) -> None:
+        refuse_to_show_tracebacks(host)
         make_private(settings.RUN_DIR)
         with only_one(settings.RUN_DIR / "up.lock"), listening(host, port) as site:
-            call_command("migrate", verbosity=0, skip_checks=True)
-            found = children(site=site, model_server=not no_model_server)
+            database.prepare()
+            call_command("clearsessions")
+            found = children(site=site, host=host, model_server=not no_model_server)
             self.greet(host, site.getsockname()[1])
             if not no_demo and not Run.objects.exists():
                 services.start_demo(owner=access.operator())
@@ -58,9 +59,18 @@ class Command(BaseCommand):
             self.stdout.write("Set ARTWEB_HOSTS to the names that other machines use for this one.\n")
 
 
+def refuse_to_show_tracebacks(host: str) -> None:
+    """Pages with tracebacks hold settings and code: they are for this machine only."""
+    if settings.DEBUG and host not in ("localhost", "127.0.0.1"):
+        raise CommandError("ARTWEB_DEBUG shows how the site works inside; leave it off, or leave --host out.")
+
+
 def make_private(directory: Path) -> None:
     """A directory for sockets that only we may enter; refuses one that somebody else laid out."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"{directory} cannot be written: {error.strerror}.") from None
     if directory.is_symlink() or directory.stat().st_uid != os.getuid():
         raise CommandError(f"{directory} belongs to somebody else. Remove it, or set ARTWEB_DATA elsewhere.")
     directory.chmod(0o700)
@@ -69,7 +79,11 @@ def make_private(directory: Path) -> None:
 @contextmanager
 def only_one(path: Path) -> Iterator[None]:
     """Hold the lock of this data directory. The kernel lets go of it even when we are killed."""
-    with path.open("a+") as file:
+    try:
+        file = path.open("a+")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}.") from None
+    with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
