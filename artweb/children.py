@@ -44,7 +44,7 @@ def web(site: socket.socket, host: str) -> Child:
     size = str(MAX_SOCKET_MESSAGE)
     limits = ("--websocket-max-message-size", size, "--websocket-max-frame-size", size)
     where = ("--fd", str(site.fileno()))
-    command = (sys.executable, "-m", "daphne", "-v", "0", *where, *limits, "artweb.asgi:application")
+    command = (sys.executable, "-m", "artweb.web", "-v", "0", *where, *limits, "artweb.asgi:application")
     provider_keys = [name for name in os.environ if name.endswith("_API_KEY")]
     names = ",".join(filter(None, [os.environ.get("ARTWEB_HOSTS"), host if host not in ANYWHERE else None]))
     environment_of_web = environment(without=provider_keys, ARTWEB_HOSTS=names)
