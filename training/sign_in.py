@@ -5,8 +5,9 @@ There are no passwords: links are made on the command line (`training.access`).
 
 from django.conf import settings
 from django.contrib.auth import login, logout
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -49,7 +50,7 @@ def theme(request: HttpRequest) -> HttpResponse:
     chosen = request.POST.get("theme", "")
     wanted = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, request.is_secure())
-    response = redirect(wanted if safe else "home")
+    response = HttpResponseRedirect(wanted if safe else reverse("home"))
     if chosen in THEMES:
         response.set_cookie(
             "theme", chosen, max_age=YEAR, samesite="Lax", httponly=True, secure=request.is_secure()

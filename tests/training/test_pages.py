@@ -271,6 +271,7 @@ def test_a_sign_in_link_is_used_by_post_only_and_once(client: Client, user: User
 def test_the_theme_goes_back_to_its_own_site_only(client: Client, db: None) -> None:
     answer = client.post("/theme/", {"theme": "dark", "next": "https://elsewhere.example/"})
     assert answer["Location"] == "/" and answer.cookies["theme"].value == "dark"
+    assert client.post("/theme/", {"theme": "dark", "next": "nowhere"})["Location"] == "nowhere"
     answer = client.post("/theme/", {"theme": "<script>", "next": "/sign-in/"})
     assert answer["Location"] == "/sign-in/" and "theme" not in answer.cookies
 

@@ -138,6 +138,7 @@ def test_the_same_alias_of_two_owners_stays_apart(
         f"Bearer {fresh_key()}",
         f"Bearer {fresh_key()}{fresh_key()}",
         "Bearer art_" + "é" * 43,
+        "Bearer art_" + "\0" * 43,
         f"Basic {fresh_key()}",
         fresh_key(),
     ],

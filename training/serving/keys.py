@@ -33,5 +33,5 @@ def key_in(authorization: str) -> str | None:
     """The key in an Authorization header, or None where it does not hold something of a key's form."""
     scheme, _, key = authorization.partition(" ")
     key = key.strip()
-    fits = key.startswith(MARK) and len(key) == KEY_LENGTH and key.isascii()
+    fits = key.startswith(MARK) and len(key) == KEY_LENGTH and key.isascii() and key.isprintable()
     return key if scheme.lower() == "bearer" and fits else None
