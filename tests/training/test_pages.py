@@ -190,6 +190,26 @@ def test_a_group_shows_all_tries_ranked_with_reason_and_judge(ann: Client, told:
     assert page.count(stories.SYSTEM) == 1, "what all tries begin with is told once"
 
 
+def test_held_out_groups_are_called_what_they_are(ann: Client, told: Run) -> None:
+    group = Group.objects.filter(run=told, label="baseline", index=4)[0]
+    trajectory = Trajectory.objects.get(group=group)
+    for address in (f"/groups/{group.pk}/", f"/trajectories/{trajectory.pk}/"):
+        page = text_of(ann, address)
+        assert "Before training, scenario 5" in page and "Step 0" not in page
+        assert "ank 1" not in page, "there is nothing to rank a single try against"
+    cards = text_of(ann, f"/runs/{told.pk}/groups/?label=baseline")
+    assert "Before training, scenario 5" in cards and "Step 0" not in cards
+
+
+@pytest.mark.parametrize("place", ["run", "group", "trajectory"])
+def test_every_number_is_explained_where_it_is_shown(ann: Client, told: Run, place: str) -> None:
+    pages = dict(zip(("run", "group", "trajectory"), [pages_of(told)[at] for at in (0, 4, 5)], strict=True))
+    page = text_of(ann, pages[place])
+    glossary = page[page.index('id="glossary"') :]
+    for name in ("Reward", "95 % CI", "Group, tie", "Advantage", "Entropy", "Distance to base (KL)"):
+        assert f"<dt>{name}</dt>" in glossary
+
+
 def test_a_try_that_failed_is_shown_with_its_reason(ann: Client, run: Run) -> None:
     stories.tell(run, iter([stories.judged(1, 0, skill=0.0)]))
     group = Group.objects.get(run=run)

@@ -38,7 +38,15 @@ def test_durations(seconds: float | None, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0.2, "1 s"), (8.4, "8 s"), (37, "35 s"), (223, "3 min 40 s"), (4000, "1 h 7 min")]
+    ("seconds", "told"),
+    [
+        (0.2, "1 s"),
+        (8.4, "8 s"),
+        (37, "35 s"),
+        (62, "1 min"),
+        (223, "3 min 40 s"),
+        (4000, "1 h 7 min"),
+    ],
 )
 def test_estimates_are_no_finer_than_they_can_be(seconds: float, told: str) -> None:
     assert figures.roughly(seconds) == told
@@ -89,6 +97,12 @@ def test_every_state_is_explained_and_every_event_has_a_line() -> None:
     assert told["log"].level == "info" and told["log"].text == "hello"
     assert told["evaluation"].text == "Before training: success 40 % (95 % CI 33–47 %)"
     assert told["group"].text == "Step 2, group 1"
+
+
+def test_groups_are_named_after_what_they_were_played_for() -> None:
+    assert words.group_name("train", 3, 6) == "Step 3, group 7"
+    assert words.group_name("baseline", 0, 11) == "Before training, scenario 12"
+    assert words.group_name("validation", 10, 11) == "Validation after step 10, scenario 12"
 
 
 def test_the_offline_judge_is_called_what_it_is() -> None:

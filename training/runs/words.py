@@ -86,6 +86,16 @@ def judge_name(judge: str) -> str:
     return _("rule-based, offline") if judge == offline.TITLE else judge
 
 
+def group_name(label: str, step: int, index: int) -> str:
+    """Where a group stands in its run: "Step 3, group 7", "Before training, scenario 12"."""
+    words = {"label": LABELS.get(label, label), "step": step, "number": index + 1}
+    if label == "train":
+        return _("Step %(step)s, group %(number)s") % words
+    if label == "validation":
+        return _("%(label)s after step %(step)s, scenario %(number)s") % words
+    return _("%(label)s, scenario %(number)s") % words
+
+
 def headline(run: Run) -> str:
     """What the training achieved, in one sentence; empty while it is not known."""
     before, after = run.summary.get("baseline"), run.summary.get("trained")
@@ -135,16 +145,7 @@ def _state(payload: dict[str, Any], groups: Mapping[int, Group]) -> Sentence:
 
 def _group(payload: dict[str, Any], groups: Mapping[int, Group]) -> Sentence:
     group = groups.get(payload["group_id"])
-    words = {
-        "label": LABELS.get(payload["label"], payload["label"]),
-        "step": payload["step"],
-        "number": payload["index"] + 1,
-    }
-    place = (
-        _("Step %(step)s, group %(number)s") % words
-        if payload["label"] == "train"
-        else _("%(label)s, scenario %(number)s") % words
-    )
+    place = group_name(payload["label"], payload["step"], payload["index"])
     if group is None:
         return "detail", place, ""
     outcome = _("%(successes)s of %(tries)s succeeded, mean reward %(reward)s") % {

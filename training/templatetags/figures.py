@@ -60,7 +60,10 @@ def duration(seconds: float | None) -> str:
 def roughly(seconds: float) -> str:
     """An estimate, no finer than it can be: 8.4 -> "8 s", 37 -> "35 s", 223 -> "3 min 40 s"."""
     grain = 1 if seconds < 10 else 5 if seconds < 60 else 10 if seconds < 600 else 60
-    return duration(max(1, grain * round(seconds / grain)))
+    told = max(1, grain * round(seconds / grain))
+    if told % 60 == 0 and told < 3600:
+        return _("%(minutes)s min") % {"minutes": told // 60}
+    return duration(told)
 
 
 @register.filter
