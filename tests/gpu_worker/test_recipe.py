@@ -149,13 +149,13 @@ def test_the_loss_curve_is_an_svg() -> None:
 
 @pytest.mark.slow
 def test_the_recipe_run_small_learns_to_copy_and_to_read(tmp_path: Path) -> None:
-    """The shipped recipe, a tenth as long: the loss falls, and most tokens of look-ups are right."""
-    training = Training(Plan(seed=11, steps=300), tmp_path)
+    """The shipped recipe, an eighth as long: the loss falls, and most tokens of look-ups are right."""
+    training = Training(Plan(seed=11, steps=220), tmp_path)
     training.run(lambda point: None)
     tail = [point["loss"] for point in training.curve[-5:]]
-    assert sum(tail) / len(tail) < 0.85
+    assert sum(tail) / len(tail) < 0.95
     with torch.no_grad():
         logits, targets = predictions(training.network, copy_batch(training.tokenizer, 99, 0, 16))
-    assert (logits.argmax(-1) == targets).float().mean() > 0.7
-    assert measure_reading(training.network, training.tokenizer, 60).tokens > 0.75
+    assert (logits.argmax(-1) == targets).float().mean() > 0.75
+    assert measure_reading(training.network, training.tokenizer, 60).tokens > 0.8
     assert json.loads((tmp_path / "config.json").read_text())["tie_word_embeddings"] is True
