@@ -5,6 +5,7 @@ happens (the kernel tells it). What the children are is left to `children.py`.
 """
 
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -20,6 +21,7 @@ GRACE = 10.0
 LIVED_WELL = 30.0
 """A child that lived this long is started again at once; one that did not waits longer each time."""
 LONGEST_WAIT = 15.0
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ class Supervisor:
             self.say(running.child.name, line.decode("utf-8", "replace"))
 
     def say(self, name: str, line: str) -> None:
-        print(f"{name:<{self._width}} | {line}", flush=True)
+        """Control characters are replaced: what agents say may be in a log, and would steer a terminal."""
+        shown = CONTROL.sub("\N{REPLACEMENT CHARACTER}", line.rstrip())
+        print(f"{name:<{self._width}} | {shown}", flush=True)
 
     def _notice_deaths(self) -> None:
         for running in self._all:

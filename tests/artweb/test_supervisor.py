@@ -67,6 +67,13 @@ def soon(condition: Callable[[], bool], seconds: float = 5) -> bool:
     return False
 
 
+def test_output_cannot_steer_the_terminal() -> None:
+    process = start(("a", r"print('\x1b[2J\u202ehidden\ttab\u4e2d')"), ("b", WAITING))
+    assert "a | \ufffd[2J\ufffdhidden\ttab\u4e2d" in lines_until(process, "hidden")
+    process.terminate()
+    process.communicate(timeout=20)
+
+
 def test_output_is_prefixed_and_a_dead_child_starts_again() -> None:
     process = start(("a", "print('hello')"), ("longer", WAITING))
     lines = lines_until(process, "starting again in")

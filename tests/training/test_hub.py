@@ -192,6 +192,7 @@ async def test_strangers_are_refused_before_the_socket_opens(
         open_socket(origin="http://evil.example"),
         open_socket(origin="http://localhost:9999"),
         open_socket(origin=""),
+        WebsocketCommunicator(application, "/ws/nowhere/", [(b"origin", b"http://localhost")]),
     ):
         assert (await denied.connect())[0] is False
     assert hub._hubs == {}

@@ -8,9 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.security.websocket import WebsocketDenier
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, re_path
 
 from training.models import Run
 from training.runs import hub
@@ -100,4 +101,5 @@ def _read(text: str | None) -> tuple[str, int] | None:
 
 websocket_urls: list[URLPattern | URLResolver] = [
     path("ws/runs/<int:run_id>/", RunConsumer.as_asgi()),
+    re_path("", WebsocketDenier.as_asgi()),
 ]
