@@ -139,6 +139,13 @@ def test_a_failed_run_says_why(ann: Client, make_run: MakeRun) -> None:
     assert "The disk is full" in text_of(ann, f"/runs/{run.pk}/")
 
 
+def test_a_stopped_run_says_what_there_is_to_serve(ann: Client, make_run: MakeRun) -> None:
+    early = text_of(ann, f"/runs/{make_run('early', state='cancelled').pk}/")
+    assert "There is nothing to serve" in early and "Choose it" not in early
+    later = text_of(ann, f"/runs/{make_run('later', state='cancelled', step=3).pk}/")
+    assert 'The last checkpoint is saved and can be served. <a href="/endpoint/">' in later
+
+
 def test_a_silent_worker_is_told(ann: Client, make_run: MakeRun) -> None:
     run = stories.tell(make_run(), stories.training(3, 2, 2, stop_after=1))
     assert "gone silent" not in text_of(ann, f"/runs/{run.pk}/")
@@ -232,6 +239,17 @@ def test_a_trajectory_is_readable(ann: Client, run: Run) -> None:
     raw = json.loads(text_of(ann, f"/trajectories/{trajectory.pk}/raw.json"))
     assert raw["messages"] == trajectory.record.messages
     assert raw["segments"] == trajectory.record.segments
+
+
+def test_tokens_say_what_their_try_was_worth(ann: Client, told: Run) -> None:
+    tries = Trajectory.objects.filter(group__run=told)
+    shown = {
+        "the agent does more of this, advantage +": tries.filter(advantage__gt=0),
+        "the agent does less of this, advantage −": tries.filter(advantage__lt=0),
+        "Nothing was learned from this try": tries.filter(group__label="baseline"),
+    }
+    for words, found in shown.items():
+        assert words in text_of(ann, f"/trajectories/{found[0].pk}/tokens/")
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])

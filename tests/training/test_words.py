@@ -57,7 +57,7 @@ def test_figures() -> None:
     assert (figures.score(0.4142), figures.signed(-0.5), figures.signed(0.25)) == ("0.41", "−0.50", "+0.25")
     assert (figures.figure(12345.0), figures.figure(0.00031), figures.figure(0.4)) == (
         "12,345",
-        "3.1e-04",
+        "0.00031",
         "0.400",
     )
     assert figures.to(0.31, 0.45) == "31–45 %"

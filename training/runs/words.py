@@ -78,6 +78,8 @@ def happening(run: Run) -> str:
     """One or two sentences: what happens now and what the person can do."""
     if run.state in Run.ACTIVE and run.wish in WISHES:
         return str(WISHES[run.wish])
+    if run.state == State.CANCELLED and not run.step:
+        return _("Stopped on request, before the first step was done. There is nothing to serve.")
     return str(HAPPENING[State(run.state)])
 
 

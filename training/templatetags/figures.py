@@ -32,12 +32,12 @@ def signed(value: float | None) -> str:
 
 @register.filter
 def figure(value: float | None) -> str:
-    """A number of any size, short: 12345 -> "12,345", 0.00031 -> "3.1e-04"."""
+    """A number of any size, short: 12345 -> "12,345", 0.00031 -> "0.00031", 0.0000031 -> "3.1e-06"."""
     if value is None:
         return "–"
     if float(value).is_integer():
         return f"{int(value):,}"
-    return f"{value:.3f}" if abs(value) >= 0.001 else f"{value:.1e}"
+    return f"{value:.3f}" if abs(value) >= 0.001 else f"{value:.2g}"
 
 
 @register.filter
