@@ -72,9 +72,14 @@ def test_a_taken_name_is_refused(agent: Agent) -> None:
         ({"temperature": True}, "temperature must be a number"),
         ({"reward": "vibes"}, "reward must be one of ruler, checks, environment"),
         ({"rubric": 3}, "rubric must be a text"),
+        ({"rubric": "a\0b"}, "rubric holds NUL or half of a surrogate pair"),
+        ({"system_prompt": "\ud800"}, "system_prompt holds NUL or half of a surrogate pair"),
         ({"directory": "/etc"}, "There is no knob 'directory'"),
         ({"max_tokens": 512, "max_context": 128}, "max_tokens must not be larger"),
         ({"base_model": "/no/such/model"}, "There is no model directory /no/such/model"),
+        ({"base_model": "a" * 300}, "There is no model directory aaa"),
+        ({"base_model": "~nobody-of-that-name/x"}, "There is no model directory ~nobody"),
+        ({"base_model": ""}, "There is no model directory"),
     ],
 )
 def test_a_bad_value_is_refused_by_name(agent: Agent, config: dict[str, object], words: str) -> None:
@@ -106,6 +111,10 @@ def test_a_model_directory_is_looked_at_before_the_run_starts(
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "tokenizer.json").touch()
     assert "of the family gpt2" in refusal()
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "config.json").mkdir()
+    assert "is no model configuration" in refusal()
+    (tmp_path / "config.json").rmdir()
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
     assert "has no chat template" in refusal()
     (tmp_path / "chat_template.jinja").write_text("{{ messages }}")

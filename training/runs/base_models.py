@@ -18,8 +18,8 @@ def complaint(base_model: str) -> str | None:
     """What is wrong with this base model, in a sentence a person can act on; None if nothing is."""
     if base_model == "embedded":
         return None
-    directory = Path(base_model).expanduser()
-    if directory.is_dir():
+    directory = _directory(base_model)
+    if directory:
         return _place_complaint(directory) or _directory_complaint(directory)
     if HUB_ID.fullmatch(base_model):
         return None
@@ -27,6 +27,15 @@ def complaint(base_model: str) -> str | None:
         "There is no model directory %(path)s. Give “embedded”, the path of a directory with config.json "
         "and safetensors weights, or a hub id such as Qwen/Qwen3-0.6B."
     ) % {"path": base_model}
+
+
+def _directory(base_model: str) -> Path | None:
+    """The directory of that name, if there is one that we may look into."""
+    try:
+        directory = Path(base_model).expanduser()
+        return directory if base_model and directory.is_dir() else None
+    except (OSError, RuntimeError, ValueError):  # too long a name, nobody's home, no text at all
+        return None
 
 
 def _place_complaint(directory: Path) -> str | None:
@@ -51,7 +60,7 @@ def _directory_complaint(directory: Path) -> str | None:
     try:
         config = json.loads((directory / "config.json").read_text())
         family = config["model_type"]
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         file = {"file": directory / "config.json"}
         return _("%(file)s is no model configuration: it is not JSON or has no model_type.") % file
     if family not in FAMILIES:
@@ -69,5 +78,5 @@ def _has_chat_template(directory: Path) -> bool:
     settings = directory / "tokenizer_config.json"
     try:
         return bool(json.loads(settings.read_text()).get("chat_template"))
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from gpu_worker.types import Job, Scenario
 from training.models import Agent, Run
+from training.runs.rows import clean
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ def _complaint(knob: str, value: object) -> str | None:
     if knob in RANGES:
         return RANGES[knob].complaint(knob, value)
     if knob in TEXTS:
+        if isinstance(value, str) and clean(value) != value:
+            return _("%(knob)s holds NUL or half of a surrogate pair, which no text has.") % {"knob": knob}
         if isinstance(value, str) and len(value) <= TEXTS[knob]:
             return None
         told = {"knob": knob, "most": TEXTS[knob]}
