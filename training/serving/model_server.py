@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,6 +16,8 @@ import httpx
 from django.conf import settings
 
 from training.serving.errors import ApiError, invalid, server_away, server_failed
+
+log = logging.getLogger(__name__)
 
 PATIENCE = httpx.Timeout(600.0, connect=5.0)
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
@@ -75,8 +78,15 @@ def _check(status: int, body: bytes) -> None:
 
 
 def _refusal(status: int, body: dict[str, Any]) -> ApiError:
-    """The server's own words to the client, where they are about the request or its model."""
+    """The server's own words to the client, where they are about the request or its model.
+
+    Why a model cannot be loaded names files of this machine: that is for the log.
+    """
     error = body["error"]
+    if error["code"] == "model_unusable":
+        log.error("A model cannot be used: %s", error["message"])
+        message = "The model behind this name cannot be loaded; ArtWeb's log says why."
+        return ApiError(404, message, param="model", code=error["code"])
     if status == 400:
         return invalid(error.get("param"), error["message"], code=error["code"])
     if status in (404, 409):
