@@ -45,9 +45,8 @@ def web(site: socket.socket, host: str) -> Child:
     limits = ("--websocket-max-message-size", size, "--websocket-max-frame-size", size)
     where = ("--fd", str(site.fileno()))
     command = (sys.executable, "-m", "artweb.web", "-v", "0", *where, *limits, "artweb.asgi:application")
-    provider_keys = [name for name in os.environ if name.endswith("_API_KEY")]
     names = ",".join(filter(None, [os.environ.get("ARTWEB_HOSTS"), host if host not in ANYWHERE else None]))
-    environment_of_web = environment(without=provider_keys, ARTWEB_HOSTS=names)
+    environment_of_web = environment(ARTWEB_HOSTS=names)
     return Child("web", command, environment_of_web, files=(site.fileno(),))
 
 
@@ -55,7 +54,11 @@ def worker() -> Child:
     """Trains one run at a time. SIGTERM makes it leave at once: a run goes on from its last checkpoint."""
     command = ("-m", "celery", "-q", "-A", "artweb", "worker", "-Q", "gpu", "-n", "gpu@%h", "-l", "WARNING")
     options = ("--pool", "prefork", "--concurrency", "1", "--without-gossip", "--without-mingle")
-    return Child("worker", (sys.executable, *command, *options), environment(REMAP_SIGTERM="SIGQUIT"))
+    return Child(
+        "worker",
+        (sys.executable, *command, *options),
+        environment(provider_keys=True, REMAP_SIGTERM="SIGQUIT"),
+    )
 
 
 def models() -> Child:
@@ -70,9 +73,13 @@ def models() -> Child:
     )
 
 
-def environment(without: list[str] | None = None, **more: str) -> dict[str, str]:
-    """Ours, with one thread for torch in every process: idle ones would spin against the busy one."""
-    kept = {name: value for name, value in os.environ.items() if name not in (without or [])}
+def environment(*, provider_keys: bool = False, **more: str) -> dict[str, str]:
+    """Ours, with one thread for torch in every process: idle ones would spin against the busy one.
+
+    Keys of providers are for the judge alone, which works in the worker.
+    """
+    known = os.environ.items()
+    kept = {name: value for name, value in known if provider_keys or not name.endswith("_API_KEY")}
     return {
         "OMP_NUM_THREADS": "1",
         "OMP_WAIT_POLICY": "PASSIVE",
