@@ -16,7 +16,7 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -69,7 +69,7 @@ def database(url: str) -> dict[str, object]:
                 "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
             },
         }
-    parts = urlsplit(url)
+    parts, port = _parts("DATABASE_URL", url)
     if parts.scheme not in ("postgres", "postgresql"):
         raise ImproperlyConfigured(
             f"DATABASE_URL starts with {parts.scheme}://; use postgres://user:pw@host/name."
@@ -85,8 +85,26 @@ def database(url: str) -> dict[str, object]:
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
-        "PORT": str(parts.port or ""),
+        "PORT": str(port or ""),
     }
+
+
+def redis(url: str) -> str:
+    parts, _port = _parts("REDIS_URL", url)
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise ImproperlyConfigured(f"REDIS_URL starts with {parts.scheme}://; use redis://host:6379/0.")
+    return url
+
+
+def _parts(name: str, url: str) -> tuple[SplitResult, int | None]:
+    """A URL's parts and port. What it holds is not repeated: there may be a password in it."""
+    try:
+        parts = urlsplit(url)
+        return parts, parts.port
+    except ValueError:
+        raise ImproperlyConfigured(
+            f"{name} is not an address. In a password, write / as %2F, @ as %40 and : as %3A."
+        ) from None
 
 
 def data_directory(path: Path) -> Path:
@@ -165,7 +183,7 @@ TEMPLATES = [
 DATABASES = {"default": database(os.environ.get("DATABASE_URL", ""))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = os.environ.get("REDIS_URL", f"unix://{RUN_DIR / 'redis.sock'}")
+REDIS_URL = redis(os.environ.get("REDIS_URL") or f"unix://{RUN_DIR / 'redis.sock'}")
 # redis-py 8 would close idle sockets after 5 s and refuse the 100th: both are set by hand.
 CHANNEL_LAYERS = {
     "default": {

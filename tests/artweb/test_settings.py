@@ -26,6 +26,21 @@ def test_a_foreign_database_url_is_refused() -> None:
         settings.database("mysql://user@host/name")
 
 
+@pytest.mark.parametrize("url", ["postgres://user:secret@host:port/name", "postgres://user:secret/word@host"])
+def test_an_address_that_is_none_is_refused_without_its_password(url: str) -> None:
+    for read, name in ((settings.database, "DATABASE_URL"), (settings.redis, "REDIS_URL")):
+        with pytest.raises(ImproperlyConfigured, match=f"{name} is not an address") as refused:
+            read(url)
+        assert "secret" not in str(refused.value)
+
+
+def test_a_redis_of_another_kind_is_refused() -> None:
+    assert settings.redis("redis://host:6379/0") == "redis://host:6379/0"
+    for url in ("localhost:6379", "http://host", "nonsense"):
+        with pytest.raises(ImproperlyConfigured, match="REDIS_URL starts with"):
+            settings.redis(url)
+
+
 def test_a_flag_that_is_neither_on_nor_off_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARTWEB_DEBUG", "yes")
     with pytest.raises(ImproperlyConfigured, match="ARTWEB_DEBUG"):
