@@ -12,12 +12,13 @@ from training.serving.errors import ApiError, invalid
 
 MAX_DEPTH = 32
 MAX_VALUES = 50_000
+MAX_DIGITS = 100
 
 
 def read_object(raw: bytes) -> dict[str, Any]:
     """The JSON object in `raw`. Raises ApiError (400) for anything that is not strict, sane JSON."""
     try:
-        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant, parse_int=_whole)
     except UnicodeDecodeError:
         raise _not_json("it is not UTF-8 text") from None
     except RecursionError:
@@ -32,6 +33,12 @@ def read_object(raw: bytes) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+    return int(digits)
 
 
 def _not_json(why: str) -> ApiError:
