@@ -1,4 +1,4 @@
-// What every page has: local times, menus and dialogs that close as people expect.
+// What every page has: local times, menus and dialogs that close as people expect, requests that fail.
 
 import { isTyping } from "./typing.js";
 
@@ -51,6 +51,20 @@ document.addEventListener("keydown", (event) => {
     }
   }
   if (event.key === "?" && !isTyping(event)) document.getElementById("keys")?.showModal();
+});
+
+// A whole page where a part of one was asked for: the person is signed out, or the page is out of date.
+document.addEventListener("htmx:after:request", (event) => {
+  document.getElementById("no-answer").hidden = true;
+  if (!/^\s*<!doctype/i.test(event.detail.ctx.text)) return;
+  event.preventDefault();
+  location.reload();
+});
+
+// What a person asked for and got no answer to. A list that refreshes itself just tries again.
+document.addEventListener("htmx:error", (event) => {
+  const asker = event.detail.ctx?.sourceElement;
+  if (asker?.matches("button, form")) document.getElementById("no-answer").hidden = false;
 });
 
 // A page that comes back from the browser's memory has a closed socket and old rows.

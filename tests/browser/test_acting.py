@@ -64,6 +64,32 @@ def test_home_follows_the_runs(site: Site, sign_in: SignIn) -> None:
     expect(page.locator(".run-row")).to_contain_text("unseen scenarios")
 
 
+def test_a_wish_that_gets_no_answer_is_told(site: Site, sign_in: SignIn) -> None:
+    page = sign_in("ann")
+    run = site.call("make_run", user="ann")
+    page.goto(f"{site.url}/runs/{run}/")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("alert")).to_contain_text("ArtWeb does not answer")
+    page.context.set_offline(False)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".state")).to_have_text("Paused")
+    expect(page.locator("#no-answer")).to_be_hidden()
+
+
+def test_signed_out_elsewhere_no_page_lands_inside_another(site: Site, sign_in: SignIn) -> None:
+    page = sign_in("finn")
+    run = site.call("make_run", user="finn")
+    other = page.context.new_page()
+    other.goto(f"{site.url}/runs/{run}/")
+    expect(other.locator("#pill")).to_have_text("Live")
+    site.call("forget_sessions", user="finn")
+    expect(page).to_have_url(re.compile("/sign-in/"))
+    other.get_by_role("button", name="Pause").click()
+    expect(other).to_have_url(re.compile("/sign-in/"))
+    expect(other.locator("main")).to_have_count(1)
+
+
 def test_a_paused_run_is_resumed(site: Site, sign_in: SignIn) -> None:
     page = sign_in("ann")
     run = site.call("make_run", user="ann")
