@@ -136,7 +136,14 @@ def test_a_refused_wish_says_why(ann: Client, told: Run) -> None:
 
 def test_a_failed_run_says_why(ann: Client, make_run: MakeRun) -> None:
     run = make_run(state="failed", error="The disk is full: free 3 GB, then press Try again.")
-    assert "The disk is full" in text_of(ann, f"/runs/{run.pk}/")
+    page = text_of(ann, f"/runs/{run.pk}/")
+    assert (
+        "The disk is full" in page
+        and "It failed before the first step" in page
+        and "checkpoint is" not in page
+    )
+    later = text_of(ann, f"/runs/{make_run('later', state='failed', step=3).pk}/")
+    assert "Try again from the last checkpoint" in later and "The last good checkpoint is kept" in later
 
 
 def test_a_stopped_run_says_what_there_is_to_serve(ann: Client, make_run: MakeRun) -> None:

@@ -80,6 +80,8 @@ def happening(run: Run) -> str:
         return str(WISHES[run.wish])
     if run.state == State.CANCELLED and not run.step:
         return _("Stopped on request, before the first step was done. There is nothing to serve.")
+    if run.state == State.FAILED and not run.step:
+        return _("It failed before the first step was done.")
     return str(HAPPENING[State(run.state)])
 
 
