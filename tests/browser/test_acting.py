@@ -168,6 +168,18 @@ def test_tries_are_walked_by_keyboard(site: Site, sign_in: SignIn) -> None:
     page.wait_for_url(re.compile(f"/groups/{first}/"))
 
 
+def test_a_link_to_a_try_shows_its_head_below_the_top_bar(site: Site, sign_in: SignIn) -> None:
+    page = sign_in("ann")
+    run = site.call("make_run", user="ann")
+    site.call("begin", run=run)
+    site.call("tell", run=run)
+    page.set_viewport_size({"width": 1280, "height": 400})
+    page.goto(f"{site.url}/groups/{site.call('groups', run=run)[0]}/#try-3")
+    expect(page.locator("#try-3 .rank")).to_be_in_viewport()
+    top, bar = page.locator("#try-3").bounding_box(), page.locator(".topbar").bounding_box()
+    assert top and bar and top["y"] >= bar["height"]
+
+
 def test_language_and_theme_are_remembered(site: Site, sign_in: SignIn) -> None:
     page = sign_in("ann")
     page.locator(".menu > summary").click()
