@@ -85,7 +85,7 @@ def score(one: Try, extra_turns: int) -> float:
 
 
 def explanation(one: Try) -> str:
-    """One sentence: "Answered with the right value after 2 look-ups; one failed call." """
+    """One sentence: "Answered correctly after 2 look-ups; one failed call." """
     steps = _counted(one.calls, "look-up") if one.calls else "without looking anything up"
     after = f"after {steps}" if one.calls else steps
     if one.ended != "answered":
@@ -93,7 +93,7 @@ def explanation(one: Try) -> str:
     elif one.right is None:
         said = f"Answered {after}; there was nothing to check it by"
     elif one.right >= PASSED:
-        said = f"Answered with the right value {after}"
+        said = f"Answered correctly {after}"
     else:
         said = f"Answered {after}, but {one.complaint or 'it was not right'}"
     if one.failed_calls:

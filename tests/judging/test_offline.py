@@ -70,7 +70,7 @@ async def test_it_explains_itself_in_a_sentence() -> None:
         good(),
     )
     assert [score.explanation for score in told] == [
-        "Answered with the right value after 2 look-ups; one failed call.",
+        "Answered correctly after 2 look-ups; one failed call.",
         "Answered without looking anything up, but 1 of 2 checks failed: no.",
         "Ran out of turns after one look-up.",
         "Answered after one look-up; there was nothing to check it by.",
