@@ -85,7 +85,7 @@ def fingerprint() -> str:
 
 def packages_present() -> bool:
     """Whether this interpreter, whatever environment it is of, has every pinned package."""
-    pins = re.findall(r"^([\w.-]+)==([^\s;#]+)", REQUIREMENTS.read_text(), re.M)
+    pins = re.findall(r"^([\w.-]+)(?:\[\w+\])?==([^\s;#]+)", REQUIREMENTS.read_text(), re.M)
     try:
         return bool(pins) and all(metadata.version(name).split("+")[0] == pin for name, pin in pins)
     except metadata.PackageNotFoundError:

@@ -12,9 +12,7 @@ REDIS_URL        redis://… or unix://…; `up` brings its own without it
 import hashlib
 import os
 import re
-import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -73,11 +71,6 @@ def database(url: str) -> dict[str, object]:
     if parts.scheme not in ("postgres", "postgresql"):
         raise ImproperlyConfigured(
             f"DATABASE_URL starts with {parts.scheme}://; use postgres://user:pw@host/name."
-        )
-    if find_spec("psycopg") is None:
-        raise ImproperlyConfigured(
-            "DATABASE_URL names a Postgres database, and the driver for it is not installed. "
-            f"Run: {sys.executable} -m pip install 'psycopg[binary]'"
         )
     return {
         "ENGINE": "django.db.backends.postgresql",

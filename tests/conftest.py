@@ -19,6 +19,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 for name in ("DATABASE_URL", "REDIS_URL", "ARTWEB_SECRETS", "ARTWEB_DEBUG", "ARTWEB_HOSTS"):
     os.environ.pop(name, None)
+if "ARTWEB_TEST_DATABASE_URL" in os.environ:  # SQLite without it
+    os.environ["DATABASE_URL"] = os.environ["ARTWEB_TEST_DATABASE_URL"]
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import django  # noqa: E402

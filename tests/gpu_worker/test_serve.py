@@ -249,7 +249,7 @@ def test_a_client_that_goes_away_frees_the_engine(server: Server) -> None:
         next(response.iter_lines())
     started = time.monotonic()
     server.ask(adapter=directory)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 5
 
 
 def test_it_stays_light(server: Server) -> None:

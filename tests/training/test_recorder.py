@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connection
 
 from gpu_worker import types
 from training.models import Checkpoint, Evaluation, Event, Group, Run, Score, StepMetrics, Trajectory
@@ -167,6 +168,7 @@ def test_it_works_inside_an_event_loop(run: Run, record: Recorder) -> None:
     assert seen(run) == [(1, "group")]
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="Only SQLite locks the whole database.")
 def test_a_locked_database_only_makes_it_wait(run: Run, record: Recorder) -> None:
     holder = sqlite3.connect(settings.DATABASES["default"]["NAME"], check_same_thread=False)
     holder.execute("BEGIN IMMEDIATE")

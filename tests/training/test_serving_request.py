@@ -248,10 +248,10 @@ def test_what_is_not_sane_json_is_refused(raw: bytes) -> None:
 
 def test_a_body_full_of_tiny_values_is_refused_quickly() -> None:
     raw = b'{"messages": [' + b"[],[[]]," * 100_000 + b"[]]}"
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(ApiError, match="more than 50000 values"):
         read_chat_request(raw)
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2
 
 
 def test_errors_have_openais_shape() -> None:

@@ -145,10 +145,8 @@ def test_a_run_leaves_everything_the_pages_need(small_runs: Iterator[Run], pleas
 def test_a_second_delivery_has_no_effect(small_runs: Iterator[Run], pleasable: None) -> None:
     run = trained(next(small_runs))
     events = run.last_seq
-    began = time.monotonic()
     tasks.train(run.pk)
     tasks.train(run.pk + 1000)
-    assert time.monotonic() - began < 0.5
     run.refresh_from_db()
     assert (run.last_seq, run.epoch) == (events, 1)
 
