@@ -1,6 +1,7 @@
 """What the loop reports is stored once, in order, and only by the run's owner."""
 
 import asyncio
+import json
 import math
 import sqlite3
 import threading
@@ -19,6 +20,8 @@ from training.runs.lease import LeaseLost
 from training.runs.recorder import Recorder
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+PARAMETERS = {"type": "object", "properties": {"column": {}, "by": {}, "value": {}}}
 
 
 @pytest.fixture
@@ -50,7 +53,7 @@ def a_try(index: int, reward: float = 1.0, answer: str = "It has shipped.") -> t
 
 def a_group(step: int = 1, index: int = 0, answer: str = "It has shipped.") -> types.GroupJudged:
     scenario = types.Scenario("t1", "train", ({"role": "user", "content": "Where is it?"},))
-    tools = (types.ToolSpec("find", "Finds.", {"type": "object"}),)
+    tools = (types.ToolSpec("find", "Finds.", PARAMETERS),)
     group = types.Group(step, index, scenario, tools, (a_try(0, 0.0, answer), a_try(1)), "offline")
     return types.GroupJudged(group, "train", "train", tied=False)
 
@@ -78,7 +81,7 @@ def test_a_group_becomes_rows_and_one_event(run: Run, record: Recorder) -> None:
     group = Group.objects.get(run=run)
     assert (group.tries, group.successes, group.mean_reward, group.best_reward) == (2, 1, 0.5, 1.0)
     assert group.prompt == "Where is it?"
-    assert group.tools == [{"name": "find", "description": "Finds.", "parameters": {"type": "object"}}]
+    assert group.tools == [{"name": "find", "description": "Finds.", "parameters": PARAMETERS}]
     second = group.trajectories.get(index=1)
     assert (second.sampled_tokens, second.answer, second.reward) == (2, "It has shipped.", 1.0)
     assert second.record.segments == [{"ids": [1, 2, 3], "logprobs": [0.0, -0.25, -1.5], "mask": [0, 1, 1]}]
@@ -158,6 +161,16 @@ def test_hostile_text_is_stored_as_harmless_text(run: Run, record: Recorder) -> 
     stored = Trajectory.objects.get(index=0)
     assert stored.answer == "a\N{REPLACEMENT CHARACTER}b ? <script>"
     assert stored.record.messages[1]["content"] == stored.answer
+
+
+def test_the_parameters_of_a_tool_stay_in_order(run: Run, record: Recorder) -> None:
+    """The endpoint shows them to the model as training did; Postgres would sort the keys of its jsonb."""
+    record(a_group())
+    (tool,) = Group.objects.get().tools
+    assert list(tool) == ["name", "description", "parameters"]
+    assert list(tool["parameters"]["properties"]) == ["column", "by", "value"]
+    (through_a_query,) = Group.objects.values_list("tools", flat=True)
+    assert json.dumps(through_a_query) == json.dumps([tool])
 
 
 def test_it_works_inside_an_event_loop(run: Run, record: Recorder) -> None:

@@ -4,6 +4,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+import training.models.fields
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -272,7 +274,7 @@ class Migration(migrations.Migration):
                 ("index", models.PositiveIntegerField()),
                 ("scenario_key", models.CharField(max_length=80)),
                 ("prompt", models.TextField(help_text="What the user asked, for lists.")),
-                ("tools", models.JSONField(default=list)),
+                ("tools", training.models.fields.OrderedJSONField(default=list)),
                 ("judge", models.CharField(blank=True, max_length=200)),
                 ("tries", models.PositiveIntegerField()),
                 ("successes", models.PositiveIntegerField()),

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 
+from training.models.fields import OrderedJSONField
 from training.models.runs import Run
 
 
@@ -16,7 +17,7 @@ class Group(models.Model):
     index = models.PositiveIntegerField()
     scenario_key = models.CharField(max_length=80)
     prompt = models.TextField(help_text="What the user asked, for lists.")
-    tools = models.JSONField(default=list)
+    tools = OrderedJSONField(default=list)
     judge = models.CharField(max_length=200, blank=True)
     tries = models.PositiveIntegerField()
     successes = models.PositiveIntegerField()
