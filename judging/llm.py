@@ -6,6 +6,7 @@ first question is asked.
 """
 
 import asyncio
+import contextlib
 import functools
 import importlib
 import os
@@ -181,10 +182,8 @@ def _retry_after(error: Exception) -> float | None:
         response, "headers", {}
     )
     value = headers.get("retry-after", "")
-    try:
+    with contextlib.suppress(ValueError):  # not seconds; it may be a date
         return max(0.0, float(value))
-    except ValueError:
-        pass
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
