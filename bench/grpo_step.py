@@ -62,7 +62,7 @@ def job(work: Workload, directory: str) -> Job:
         steps=work.warm_up + work.steps,
         groups_per_step=work.prompts_per_step,
         group_size=work.group_size,
-        refill_rounds=0,
+        sampling_budget=1.0,
         max_turns=1,
         max_tokens=work.max_tokens,
         learning_rate=work.learning_rate,

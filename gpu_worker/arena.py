@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpu_worker.grpo import is_tied
-from gpu_worker.rollout import Place, at_once, play_group
+from gpu_worker.rollout import at_once, play_group
 from gpu_worker.types import (
     Engine,
     Environment,
@@ -23,6 +23,7 @@ from gpu_worker.types import (
     JudgeFailed,
     Log,
     Outcome,
+    Place,
     Progress,
     Record,
     Report,

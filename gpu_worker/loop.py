@@ -140,10 +140,8 @@ class _Run:
     async def _practised(self, step: int, cursor: int) -> _Practice:
         """Rounds of fresh scenarios until there are enough groups to learn from, or the rounds are over."""
         practice = _Practice()
-        for _ in range(1 + self.job.refill_rounds):
-            missing = self.job.groups_per_step - len(practice.trainable)
-            if not missing:
-                break
+        budget = round(self.job.groups_per_step * self.job.sampling_budget)
+        while missing := min(self.job.groups_per_step - len(practice.trainable), budget - practice.drawn):
             scenarios = [self._scenario(cursor + practice.drawn + at) for at in range(missing)]
             played = await self.arena.practise(scenarios, step, first=practice.drawn)
             practice.drawn += missing

@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from gpu_worker.seeds import seed_for
 from gpu_worker.types import (
@@ -20,6 +20,7 @@ from gpu_worker.types import (
     Group,
     Job,
     Message,
+    Place,
     Sampling,
     Scenario,
     Segment,
@@ -31,24 +32,12 @@ from gpu_worker.types import (
 
 T = TypeVar("T")
 
-Purpose = Literal["train", "val", "test"]
-"""Part of every seed, so that practice and examination never share their chance."""
-
 MAX_RESULT = 4000
 """Characters of a tool result that the model sees."""
 MAX_CALLS = 8
 """Tool calls in one turn."""
 MAX_NOTE = 300
 """Characters of a note: it may quote what the agent said."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where in the run a group is played; with the try and the turn it decides every seed."""
-
-    purpose: Purpose
-    step: int
-    index: int
 
 
 async def play_group(

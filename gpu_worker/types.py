@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:  # the web process reads this file and never loads torch
+    from collections.abc import Mapping
+
+    from torch import Tensor
 
 Message = dict[str, Any]
 """One chat message in OpenAI's form: role, content, and tool_calls or tool_call_id where they apply."""
@@ -123,6 +128,14 @@ class Engine(Protocol):
         """Sample with the LoRA adapter in `directory` (PEFT files) from now on; None is the base model."""
         ...
 
+    def adopt(self, weights: Mapping[str, Tensor]) -> None:
+        """Sample with these whole weights, by parameter name, from the next token on; others are the base's.
+
+        Nothing is copied: the caller never changes a tensor it has handed over. What conversations have
+        computed so far stays, so a turn under way goes on without a pause.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -154,6 +167,8 @@ class Trajectory:
     scores: tuple[Score, ...] = ()
     reward: float = 0.0
     success: bool = False
+    policy_step: int = 0
+    """Training steps behind the weights that sampled it."""
 
 
 @dataclass(frozen=True)
@@ -225,8 +240,16 @@ class Job:
     """Scenarios per step."""
     group_size: int = 8
     """Tries at each scenario (G)."""
-    refill_rounds: int = 1
-    """How often tied groups are replaced by fresh scenarios within a step; 0 turns refill off."""
+    sampling_budget: float = 2.0
+    """Groups a step may play to replace tied ones, as a multiple of groups_per_step; 1 turns refill off."""
+    curriculum: bool = True
+    """Prefer scenarios that are solved sometimes; always and never solved ones rest and are re-checked."""
+    samplers: int = 2
+    """Processes that play tries, one torch thread each; 0 plays them in the trainer's own process."""
+    sampler_dtype: Literal["float32", "bfloat16"] = "float32"
+    """Number format of sampling; bfloat16 is faster on some machines, float32 repeats to the last bit."""
+    off_policy_steps: int = 0
+    """0 learns only from tries of the newest weights; 1 plays the next step's tries while it learns."""
     max_turns: int = 6
     """Assistant turns before a try is ended."""
     max_tokens: int = 96
@@ -249,12 +272,24 @@ class Job:
     """Rank of the LoRA matrices on all linear layers."""
     lora_alpha: float = 32.0
     """LoRA scale: alpha / rank multiplies the low-rank product."""
-    clip_low: float = 1.0
-    """CISPO: the importance ratio is clipped from below at 1 - clip_low."""
-    clip_high: float = 4.0
-    """CISPO: the importance ratio is clipped from above at 1 + clip_high."""
+    loss: Literal["cispo", "ppo", "gspo"] = "cispo"
+    """Policy loss: CISPO, PPO's clip (with a higher upper bound: DAPO), or GSPO's ratio of whole tries."""
+    clip_low: float | None = None
+    """Importance ratios are clipped below 1 - clip_low; empty takes the loss's own bound."""
+    clip_high: float | None = None
+    """Importance ratios are clipped above 1 + clip_high; empty takes the loss's own bound."""
+    loss_mean: Literal["token", "try", "constant"] = "token"
+    """Mean over all tokens, over tries of their token means (GRPO), or per try and max_tokens (Dr. GRPO)."""
+    advantage_scale: Literal["batch", "group", "none"] = "batch"
+    """Advantages are divided by the spread of the batch, of their group (GRPO), or not at all (Dr. GRPO)."""
+    importance: Literal["none", "truncate", "mask"] = "none"
+    """Where sampler and learner differ: nothing, weights up to importance_cap, or tokens beyond it left out."""
+    importance_cap: float = 2.0
+    """Largest importance weight of that correction."""
     kl_coefficient: float = 0.0
     """Weight of the KL penalty to the base model; 0 only shows it."""
+    kl_in: Literal["loss", "advantage"] = "loss"
+    """Whether the KL penalty is a part of the loss or lowers the advantages."""
     tie_tolerance: float = 1e-6
     """Rewards closer together than this are a tie; a tied group teaches nothing and is dropped."""
     eval_every: int = 10
@@ -271,6 +306,19 @@ class Job:
     """What the judge is asked to look at; empty uses the default rubric."""
     keep_checkpoints: int = 3
     """Newest checkpoints kept on disk, besides the best."""
+
+
+Purpose = Split
+"""Part of every seed, so that practice and examination never share their chance."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the run a group is played; with the try and the turn it decides every seed."""
+
+    purpose: Purpose
+    step: int
+    index: int
 
 
 @dataclass(frozen=True)
@@ -386,7 +434,12 @@ class Batch:
 
 class Trainer(Protocol):
     def update(self, batch: Batch) -> dict[str, float]:
-        """One training step. Metrics: loss, grad_norm, entropy, clip_fraction, kl, ratio_max, tokens."""
+        """One training step. Metrics: loss, grad_norm, entropy, clip_fraction, kl, ratio_p01, ratio_p50,
+        ratio_p99, ratio_max, tokens (sampled ones learned from), nodes (computed, shared ones once)."""
+        ...
+
+    def weights(self) -> Mapping[str, Tensor]:
+        """The whole weights, by parameter name, that differ from the base model; never changed afterwards."""
         ...
 
     def save(self, directory: Path) -> None:
@@ -395,6 +448,18 @@ class Trainer(Protocol):
 
     def load(self, directory: Path) -> None:
         """Take up exactly where `save` left off."""
+        ...
+
+
+class Players(Protocol):
+    """Who plays tries: this process (`players.Local`) or processes of their own (`crew.Crew`)."""
+
+    async def play(
+        self, scenario: Scenario, place: Place, tries: int, on_try: Callable[[], None]
+    ) -> Group: ...
+
+    def use(self, directory: Path | None, weights: Mapping[str, Tensor], step: int) -> None:
+        """Play with the weights of training step `step` from now on."""
         ...
 
 

@@ -85,7 +85,7 @@ def a_job(directory: Path, **changes: object) -> Job:
     scenarios = (*room.scenarios("train", 5, 0), *room.scenarios("val", 2, 0), *room.scenarios("test", 3, 0))
     job = Job(
         run="r", environment="echo_room", directory=str(directory), scenarios=scenarios, steps=3,
-        groups_per_step=2, group_size=2, refill_rounds=1, eval_every=2, eval_scenarios=3, val_scenarios=2,
+        groups_per_step=2, group_size=2, sampling_budget=2.0, eval_every=2, eval_scenarios=3, val_scenarios=2,
     )  # fmt: skip
     return dataclasses.replace(job, **changes)  # type: ignore[arg-type]
 

@@ -39,7 +39,7 @@ RANGES = {
     "steps": Range(1, 10_000),
     "groups_per_step": Range(1, 512),
     "group_size": Range(2, 64),
-    "refill_rounds": Range(0, 8),
+    "sampling_budget": Range(1, 8, whole=False),
     "max_turns": Range(1, 64),
     "max_tokens": Range(1, 8192),
     "max_context": Range(64, 131_072),
