@@ -20,6 +20,7 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
+from gpu_worker.algorithms import clip_bounds
 from gpu_worker.checkpoints import WEIGHTS, write_bytes
 from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.grpo import cispo, kl_to_base
@@ -45,9 +46,10 @@ class Learned:
     gradients: tuple[Tensor, ...]
     loss: float
     tokens: int
+    nodes: int
     entropy: float
     clipped: int
-    ratio_max: float
+    ratio_T: Tensor
     kl: float | None
 
 
@@ -85,7 +87,7 @@ class LoraTrainer:
         micro_batches = packs(lines, TOKEN_BUDGET)
         tokens = sum(len(pack.row_T) for pack in micro_batches)
         if not tokens:
-            return {"tokens": 0.0, "skipped": 1.0}
+            return {"tokens": 0.0, "nodes": 0.0, "skipped": 1.0}
         looked_at = int(torch.randint(len(micro_batches), (), generator=self.random))
         with ThreadPoolExecutor(self.workers) as pool:
             learned = list(
@@ -108,8 +110,8 @@ class LoraTrainer:
         job = self.job
         logprobs_M, entropy_M = _logprobs(self.policy, pack)
         logprobs_T = logprobs_M[pack.row_T]
-        clip = {"clip_low": job.clip_low, "clip_high": job.clip_high}
-        token_loss = cispo(logprobs_T, pack.old_logprobs_T, pack.advantages_T, **clip)
+        low, high = clip_bounds(job)
+        token_loss = cispo(logprobs_T, pack.old_logprobs_T, pack.advantages_T, clip_low=low, clip_high=high)
         loss = token_loss.loss_T.sum() / tokens
         kl_T = None
         if job.kl_coefficient > 0 or show_kl:
@@ -122,9 +124,10 @@ class LoraTrainer:
             gradients=gradients,
             loss=loss.item(),
             tokens=len(pack.row_T),
+            nodes=len(pack.ids_N),
             entropy=entropy_M[pack.row_T].sum().item(),
             clipped=int(token_loss.clipped_T.sum()),
-            ratio_max=token_loss.ratio_T.max().item(),
+            ratio_T=token_loss.ratio_T,
             kl=None if kl_T is None else kl_T.sum().item(),
         )
 
@@ -145,6 +148,10 @@ class LoraTrainer:
     def _merge(self) -> None:
         for layer in self.layers.values():
             layer.merge()
+
+    def weights(self) -> dict[str, Tensor]:
+        """The merged weights of all adapted layers, fp32, by parameter name; an update makes new ones."""
+        return {f"{name}.weight": layer.merged_OI for name, layer in self.layers.items()}
 
     def save(self, directory: Path) -> None:
         """Adapter in PEFT's own files, AdamW's moments and the random state; safetensors and JSON only."""
@@ -234,10 +241,19 @@ def _metrics(learned: Sequence[Learned], tokens: int) -> dict[str, float]:
     return {
         "entropy": sum(part.entropy for part in learned) / tokens,
         "clip_fraction": sum(part.clipped for part in learned) / tokens,
-        "ratio_max": max(part.ratio_max for part in learned),
+        **_spread(torch.cat([part.ratio_T for part in learned])),
         "kl": sum(kl for kl, _ in measured) / sum(count for _, count in measured),
         "tokens": float(tokens),
+        "nodes": float(sum(part.nodes for part in learned)),
     }
+
+
+def _spread(ratio_T: Tensor) -> dict[str, float]:
+    """Percentiles of the importance ratios (the nearest one below) and the largest."""
+    sorted_T = ratio_T.sort().values
+    last = len(sorted_T) - 1
+    shares = {"ratio_p01": 0.01, "ratio_p50": 0.5, "ratio_p99": 0.99, "ratio_max": 1.0}
+    return {name: sorted_T[int(share * last)].item() for name, share in shares.items()}
 
 
 def _joined(updates: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -245,5 +261,5 @@ def _joined(updates: Sequence[dict[str, float]]) -> dict[str, float]:
     keys = {key for update in updates for key in update}
     values = {key: [update[key] for update in updates if key in update] for key in sorted(keys)}
     joined = {key: sum(v) / len(v) for key, v in values.items()}
-    joined |= {key: sum(values[key]) for key in ("tokens", "skipped")}
+    joined |= {key: sum(values[key]) for key in ("tokens", "nodes", "skipped")}
     return joined | {key: max(values[key]) for key in ("ratio_max",) if key in values}

@@ -11,6 +11,7 @@ from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+from gpu_worker.engines.embedded.adapter import read_deltas
 from gpu_worker.engines.embedded.decoder import causal
 from gpu_worker.packing import token_logprobs
 from gpu_worker.trainers import lora
@@ -56,9 +57,11 @@ def test_what_had_a_positive_advantage_becomes_more_likely(tiny_model: Path) -> 
         metrics = trainer.update(a_batch())
     assert logprob_of_40(trainer) > before + 0.5
     assert set(metrics) == {
-        "loss", "grad_norm", "entropy", "clip_fraction", "kl", "ratio_max", "tokens", "skipped"
+        "loss", "grad_norm", "entropy", "clip_fraction", "kl", "ratio_p01", "ratio_p50", "ratio_p99",
+        "ratio_max", "tokens", "nodes", "skipped"
     }  # fmt: skip
     assert metrics["tokens"] == 12
+    assert metrics["nodes"] == len(SHARED) + 3 + 6
     assert metrics["skipped"] == 0
     assert metrics["kl"] > 0
     assert metrics["entropy"] > 0
@@ -101,6 +104,23 @@ def test_micro_batches_add_up_to_the_whole_batch(tiny_model: Path, monkeypatch: 
     assert other["loss"] == pytest.approx(one["loss"], abs=1e-5)
     assert other["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-4)
     assert other["tokens"] == one["tokens"]
+
+
+def test_the_weights_are_those_that_its_files_mean_and_stay_as_they_were(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    trainer = LoraTrainer(tiny_model, JOB)
+    trainer.update(a_batch())
+    trainer.save(tmp_path)
+    handed_over = trainer.weights()
+    copies = {name: tensor.clone() for name, tensor in handed_over.items()}
+    pristine = dict(trainer.base.named_parameters())
+    deltas = read_deltas(tmp_path, {name: p.data for name, p in pristine.items()})
+    assert set(handed_over) == {name for name in pristine if "_proj.weight" in name}
+    assert all(torch.equal(pristine[name] + deltas[name], tensor) for name, tensor in handed_over.items())
+    trainer.update(a_batch())
+    assert all(torch.equal(copies[name], tensor) for name, tensor in handed_over.items())
+    assert not any(torch.equal(copies[name], tensor) for name, tensor in trainer.weights().items())
 
 
 def test_another_seed_starts_elsewhere(tiny_model: Path) -> None:
@@ -174,7 +194,11 @@ def test_a_batch_without_a_sampled_token_changes_nothing(tiny_model: Path) -> No
     before = weights(trainer)
     empty = Trajectory("s", 0, (), (), "context_overflow")
     group = Group(1, 0, Scenario("s", "train", ()), (), (empty, empty))
-    assert trainer.update(Batch((group,), ((1.0, -1.0),), 1e-2)) == {"tokens": 0.0, "skipped": 1.0}
+    assert trainer.update(Batch((group,), ((1.0, -1.0),), 1e-2)) == {
+        "tokens": 0.0,
+        "nodes": 0.0,
+        "skipped": 1.0,
+    }
     assert torch.equal(weights(trainer), before)
 
 
