@@ -48,6 +48,7 @@ def a_try(index: int, reward: float = 1.0, answer: str = "It has shipped.") -> t
         scores=(types.Score("ruler", reward, "Because."), types.Score("checks", reward)),
         reward=reward,
         success=reward == 1,
+        policy_step=4,
     )
 
 
@@ -84,6 +85,7 @@ def test_a_group_becomes_rows_and_one_event(run: Run, record: Recorder) -> None:
     assert group.tools == [{"name": "find", "description": "Finds.", "parameters": PARAMETERS}]
     second = group.trajectories.get(index=1)
     assert (second.sampled_tokens, second.answer, second.reward) == (2, "It has shipped.", 1.0)
+    assert second.policy_step == 4
     assert second.record.segments == [{"ids": [1, 2, 3], "logprobs": [0.0, -0.25, -1.5], "mask": [0, 1, 1]}]
     assert {s.source: s.value for s in second.scores.all()} == {"ruler": 1.0, "checks": 1.0}
     event = Event.objects.get(run=run)
@@ -154,6 +156,14 @@ def test_progress_is_shown_but_no_event_and_not_too_often(run: Run, record: Reco
     run.refresh_from_db()
     assert run.progress == {"what": "rollouts", "done": 0, "total": 5}
     assert seen(run) == []
+
+
+def test_every_report_is_a_sign_of_life(run: Run, record: Recorder) -> None:
+    for report in (types.Progress(1, 1, 5, "rollouts"), a_group(), types.Log("info", "A line.", "line")):
+        Run.objects.filter(pk=run.pk).update(reported_at=None)
+        record(report)
+        run.refresh_from_db()
+        assert run.reported_at is not None
 
 
 def test_hostile_text_is_stored_as_harmless_text(run: Run, record: Recorder) -> None:

@@ -1,11 +1,15 @@
 """Starting, pausing, stopping and resuming runs, and what is refused."""
 
 import json
+from importlib import import_module
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 from unittest.mock import patch
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
+from django.db import connection
 from pytest_django import Settings
 
 from gpu_worker.types import Job
@@ -14,6 +18,7 @@ from training.models import Agent, Event, Run
 from training.runs import jobs, lease, services, tasks
 
 pytestmark = pytest.mark.django_db
+learner = import_module("training.migrations.0002_learner")
 
 
 def start(agent: Agent, **changes: object) -> Run:
@@ -71,6 +76,15 @@ def test_a_taken_name_is_refused(agent: Agent) -> None:
         ({"learning_rate": float("nan")}, "learning_rate must be a number from"),
         ({"temperature": True}, "temperature must be a number"),
         ({"reward": "vibes"}, "reward must be one of ruler, checks, environment"),
+        ({"loss": "reinforce"}, "loss must be one of cispo, ppo, gspo; it is 'reinforce'"),
+        ({"sampler_dtype": ["float32"]}, "sampler_dtype must be one of float32, bfloat16"),
+        ({"curriculum": 1}, "curriculum is true or false; it is 1."),
+        ({"sampling_budget": 9}, "sampling_budget must be a number from 1 to 8"),
+        ({"samplers": 17}, "samplers must be a whole number from 0 to 16"),
+        ({"off_policy_steps": 2}, "off_policy_steps must be a whole number from 0 to 1"),
+        ({"importance_cap": 0.5}, "importance_cap must be a number from 1 to 100"),
+        ({"clip_low": -0.1}, "clip_low must be a number from 0 to 1"),
+        ({"learning_rate": None}, "learning_rate must be a number"),
         ({"rubric": 3}, "rubric must be a text"),
         ({"rubric": "a\0b"}, "rubric holds NUL or half of a surrogate pair"),
         ({"system_prompt": "\ud800"}, "system_prompt holds NUL or half of a surrogate pair"),
@@ -88,10 +102,30 @@ def test_a_bad_value_is_refused_by_name(agent: Agent, config: dict[str, object],
     assert not Run.objects.exists()
 
 
-def test_every_number_of_a_job_has_a_range() -> None:
-    numbers = {name for name, kind in Job.__annotations__.items() if kind in ("int", "float")}
+def test_every_knob_of_a_job_has_its_values() -> None:
+    kinds = get_type_hints(Job)
+    numbers = {name for name, kind in kinds.items() if {int, float} & {kind, *get_args(kind)}}
+    named = {name: get_args(kind) for name, kind in kinds.items() if get_origin(kind) is Literal}
     assert numbers == set(jobs.RANGES)
-    assert jobs.complaint({name: getattr(Job, name) for name in numbers}) is None
+    assert {name for name, kind in kinds.items() if kind is bool} == set(jobs.SWITCHES)
+    assert named.keys() == jobs.CHOICES.keys()
+    assert all(set(jobs.CHOICES[name]) <= set(values) for name, values in named.items())
+    assert all(set(jobs.CHOICES[name]) == set(values) for name, values in named.items() if name != "reward")
+    assert jobs.complaint({name: getattr(Job, name) for name in {*numbers, *jobs.SWITCHES, *named}}) is None
+
+
+def test_an_empty_clip_is_kept_empty_so_that_the_loss_takes_its_own(agent: Agent) -> None:
+    job = jobs.job_for(start(agent, config={"loss": "ppo", "clip_low": None, "clip_high": 0.28}))
+    assert (job.loss, job.clip_low, job.clip_high) == ("ppo", None, 0.28)
+
+
+def test_a_run_of_before_keeps_its_refill_as_a_budget(agent: Agent) -> None:
+    run = start(agent)
+    run.config.pop("sampling_budget")
+    run.config["refill_rounds"] = 3
+    run.save()
+    learner.budget_instead_of_rounds(apps, connection.schema_editor())
+    assert jobs.job_for(Run.objects.get(pk=run.pk)).sampling_budget == 4
 
 
 def test_a_model_directory_is_looked_at_before_the_run_starts(

@@ -47,6 +47,7 @@ class Run(models.Model):
     worker = models.CharField(max_length=120, blank=True)
     epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    reported_at = models.DateTimeField(null=True, help_text="When the trainer last had something to report.")
     attempts = models.PositiveIntegerField(default=0, help_text="Claims since a step was last finished.")
     queued_at = models.DateTimeField(null=True)
 

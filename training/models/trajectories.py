@@ -44,6 +44,9 @@ class Trajectory(models.Model):
     success = models.BooleanField()
     advantage = models.FloatField(null=True, help_text="Empty for tries that were not trained on.")
     answer = models.TextField(blank=True, help_text="The last thing the agent said, for lists.")
+    policy_step = models.PositiveIntegerField(
+        null=True, help_text="Training steps behind the weights that sampled it; empty where nobody noted it."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["group", "index"], name="trajectory_place_in_group")]

@@ -67,6 +67,7 @@ def raw(request: HttpRequest, trajectory_id: int) -> HttpResponse:
         "note": found.note,
         "reward": found.reward,
         "success": found.success,
+        "policy_step": found.policy_step,
         "advantage": found.advantage,
         "scores": list(scores),
         "tools": found.group.tools,

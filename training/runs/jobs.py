@@ -17,14 +17,17 @@ from training.runs.rows import clean
 
 @dataclass(frozen=True)
 class Range:
-    """What a number may be, ends included."""
+    """What a number may be, ends included; `empty` if it may also be left out."""
 
     low: float
     high: float
     whole: bool = True
+    empty: bool = False
 
     def complaint(self, knob: str, value: object) -> str | None:
         """A sentence naming the knob and its range, or None when the value is fine."""
+        if value is None and self.empty:
+            return None
         kind = int if self.whole else (int, float)
         if isinstance(value, kind) and not isinstance(value, bool) and self.low <= value <= self.high:
             return None
@@ -40,6 +43,8 @@ RANGES = {
     "groups_per_step": Range(1, 512),
     "group_size": Range(2, 64),
     "sampling_budget": Range(1, 8, whole=False),
+    "samplers": Range(0, 16),
+    "off_policy_steps": Range(0, 1),
     "max_turns": Range(1, 64),
     "max_tokens": Range(1, 8192),
     "max_context": Range(64, 131_072),
@@ -51,8 +56,9 @@ RANGES = {
     "optimizer_steps": Range(1, 32),
     "lora_rank": Range(1, 256),
     "lora_alpha": Range(0.1, 1024, whole=False),
-    "clip_low": Range(0, 1, whole=False),
-    "clip_high": Range(0, 100, whole=False),
+    "clip_low": Range(0, 1, whole=False, empty=True),
+    "clip_high": Range(0, 100, whole=False, empty=True),
+    "importance_cap": Range(1, 100, whole=False),
     "kl_coefficient": Range(0, 10, whole=False),
     "tie_tolerance": Range(0, 1, whole=False),
     "eval_every": Range(0, 10_000),
@@ -61,7 +67,16 @@ RANGES = {
     "keep_checkpoints": Range(1, 1000),
 }
 TEXTS = {"base_model": 300, "system_prompt": 20_000, "judge_model": 200, "rubric": 20_000}
-REWARDS = ("ruler", "checks", "environment")
+SWITCHES = ("curriculum",)
+CHOICES = {
+    "sampler_dtype": ("float32", "bfloat16"),
+    "loss": ("cispo", "ppo", "gspo"),
+    "loss_mean": ("token", "try", "constant"),
+    "advantage_scale": ("batch", "group", "none"),
+    "importance": ("none", "truncate", "mask"),
+    "kl_in": ("loss", "advantage"),
+    "reward": ("ruler", "checks", "environment"),
+}
 
 
 def complaint(config: Mapping[str, Any]) -> str | None:
@@ -122,10 +137,17 @@ def _complaint(knob: str, value: object) -> str | None:
             return None
         told = {"knob": knob, "most": TEXTS[knob]}
         return _("%(knob)s must be a text of at most %(most)s characters.") % told
-    if knob == "reward":
-        told = {"known": ", ".join(REWARDS), "value": f"{value!r:.40}"}
-        return None if value in REWARDS else _("reward must be one of %(known)s; it is %(value)s.") % told
-    told = {"knob": f"{knob!r:.60}", "known": ", ".join([*RANGES, *TEXTS, "reward"])}
+    if knob in SWITCHES:
+        told = {"knob": knob, "value": f"{value!r:.40}"}
+        return None if isinstance(value, bool) else _("%(knob)s is true or false; it is %(value)s.") % told
+    if knob in CHOICES:
+        told = {"knob": knob, "known": ", ".join(CHOICES[knob]), "value": f"{value!r:.40}"}
+        return (
+            None
+            if value in CHOICES[knob]
+            else _("%(knob)s must be one of %(known)s; it is %(value)s.") % told
+        )
+    told = {"knob": f"{knob!r:.60}", "known": ", ".join([*RANGES, *SWITCHES, *CHOICES, *TEXTS])}
     return _("There is no knob %(knob)s; there are %(known)s.") % told
 
 

@@ -63,6 +63,7 @@ def claim(run_id: int) -> Lease | None:
         epoch=F("epoch") + 1,
         attempts=F("attempts") + 1,
         lease_until=_lease_end(),
+        reported_at=Now(),
         state=Run.State.PREPARING,
         started_at=Coalesce("started_at", Now()),
     )

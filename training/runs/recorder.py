@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from django.db import OperationalError, close_old_connections, connection, transaction
 from django.db.models import F
+from django.db.models.functions import Now
 
 from gpu_worker.types import (
     Evaluated,
@@ -139,12 +140,8 @@ class Recorder:
         events.ring(run_id)
 
     def _fenced(self, **columns: Any) -> None:
-        """Change the run's row, which also locks it, if the lease still holds."""
-        if (
-            not self._lease.row()
-            .filter(state__in=Run.ACTIVE)
-            .update(**columns or {"epoch": self._lease.epoch})
-        ):
+        """Change the run's row, which also locks it, if the lease still holds; and note that there was news."""
+        if not self._lease.row().filter(state__in=Run.ACTIVE).update(reported_at=Now(), **columns):
             raise LeaseLost
 
 

@@ -47,6 +47,7 @@ def trajectory_row(group: models.Group, trajectory: Trajectory) -> models.Trajec
         reward=finite(trajectory.reward) or 0.0,
         success=trajectory.success,
         answer=_said_by("assistant", trajectory.messages[::-1]),
+        policy_step=trajectory.policy_step,
     )
 
 
