@@ -13,10 +13,11 @@ Sources: tree training for agents, arXiv 2511.00413 and 2602.00482; merging atte
 log-sum-exp, FlashAttention-2, arXiv 2307.08691.
 
 Shapes: N nodes, M different sampled nodes, T sampled tokens counted once per try, H heads, K key/value
-heads, D head size, C hidden size, V vocabulary.
+heads, D head size, C hidden size, V vocabulary, B tries.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,40 +52,72 @@ class Pack:
     """Which row of the M is the T-th sampled token."""
     old_logprobs_T: Tensor
     advantages_T: Tensor
+    try_T: Tensor
+    """Which try of this micro-batch (0 … B - 1) the T-th sampled token is of."""
 
 
 Line = tuple[Segment, float]
 """A segment with the advantage of its try."""
 
 
-def packs(lines: Sequence[Line], token_budget: int) -> list[Pack]:
-    """Micro-batches of about equal size with at most `token_budget` nodes each (one segment may have more).
+def packs(lines: Sequence[Line], token_budget: int, tries: Sequence[int] | None = None) -> list[Pack]:
+    """Micro-batches of about equal size with at most `token_budget` nodes each (one try may have more).
 
-    Segments without a sampled token are left out. The result depends on nothing but the arguments.
+    tries[i] says which try line i is of, and lines of one try stay together; by default every line is a
+    try. Segments without a sampled token are left out. The result depends on nothing but the arguments.
     """
-    useful = sorted((line for line in lines if any(line[0].mask)), key=lambda line: (line[0].ids, line[1]))
-    if not useful:
+    by_try: dict[int, list[Line]] = {}
+    for line, number in zip(lines, range(len(lines)) if tries is None else tries, strict=True):
+        if any(line[0].mask):
+            by_try.setdefault(number, []).append(line)
+    if not by_try:
         return []
-    total = sum(new for new, _ in _new_nodes(useful))
+    units = sorted((sorted(unit, key=_order) for unit in by_try.values()), key=lambda u: [*map(_order, u)])
+    whole = _Chunk()
+    total = sum(whole.add(unit) for unit in units)
     share = total / -(-total // token_budget)
-    chunks: list[list[Line]] = [[]]
-    filled = 0
-    for new, line in _new_nodes(useful):
-        if chunks[-1] and (filled > share or filled + new > token_budget):
-            chunks.append([])
-            filled, new = 0, len(line[0].ids)
-        chunks[-1].append(line)
-        filled += new
+    chunks = [_Chunk()]
+    for unit in units:
+        if chunks[-1].nodes > share or (chunks[-1].nodes and chunks[-1].with_(unit) > token_budget):
+            chunks.append(_Chunk())
+        chunks[-1].add(unit)
     return [_pack(chunk) for chunk in chunks]
 
 
-def _new_nodes(lines: Sequence[Line]) -> Iterator[tuple[int, Line]]:
-    """Each line with the number of nodes it adds to a forest that holds the lines before it."""
-    before: tuple[int, ...] = ()
-    for line in lines:
+def _order(line: Line) -> tuple[tuple[int, ...], float]:
+    return line[0].ids, line[1]
+
+
+class _Chunk:
+    """Whole tries that will be one forest: their lines, sorted, and the number of nodes they need."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[Line, int]] = []
+        self.nodes = 0
+        self.tries = 0
+
+    def add(self, unit: Sequence[Line]) -> int:
+        """Take in the lines of one more try; returns how many nodes that adds."""
+        before = self.nodes
+        for line in unit:
+            at = self._place(line)
+            self.nodes += self._new(line, at)
+            self.lines.insert(at, (line, self.tries))
+        self.tries += 1
+        return self.nodes - before
+
+    def with_(self, unit: Sequence[Line]) -> int:
+        """How many nodes there would be with another try, or a few more where it shares with itself."""
+        return self.nodes + sum(self._new(line, self._place(line)) for line in unit)
+
+    def _place(self, line: Line) -> int:
+        return bisect_right(self.lines, _order(line), key=lambda entry: _order(entry[0]))
+
+    def _new(self, line: Line, at: int) -> int:
+        """What a line adds: all of it but what it shares with either neighbour."""
         ids = line[0].ids
-        yield len(ids) - _shared(before, ids), line
-        before = ids
+        neighbours = [entry[0][0].ids for entry in self.lines[max(0, at - 1) : at + 1]]
+        return len(ids) - max((_shared(ids, other) for other in neighbours), default=0)
 
 
 def _shared(a: tuple[int, ...], b: tuple[int, ...]) -> int:
@@ -99,29 +132,30 @@ def _shared(a: tuple[int, ...], b: tuple[int, ...]) -> int:
     return low
 
 
-def _pack(lines: Sequence[Line]) -> Pack:
-    """The forest of sorted lines. Raises ValueError where a segment's very first token was sampled."""
+def _pack(chunk: _Chunk) -> Pack:
+    """The forest of a chunk. Raises ValueError where a segment's very first token was sampled."""
     forest = _Forest()
     rows: dict[int, int] = {}
     row_T: list[int] = []
-    for segment, _ in lines:
+    sampled: list[tuple[float, float, int]] = []
+    for (segment, advantage), number in chunk.lines:
         path = forest.add(segment.ids)
         if segment.mask[0]:
             raise ValueError("the first token of a segment cannot have been sampled: nothing predicts it")
-        for node, is_sampled in zip(path, segment.mask, strict=True):
+        for node, logprob, is_sampled in zip(path, segment.logprobs, segment.mask, strict=True):
             if is_sampled:
                 row_T.append(rows.setdefault(node, len(rows)))
-    nodes = list(rows)
-    sampled = [(logprob, a) for s, a in lines for logprob, m in zip(s.logprobs, s.mask, strict=True) if m]
+                sampled.append((logprob, advantage, number))
     return Pack(
         ids_N=torch.tensor(forest.ids),
         positions_N=torch.tensor(forest.depths),
         edges=forest.edges(),
-        predictors_M=torch.tensor([forest.parents[node] for node in nodes]),
-        targets_M=torch.tensor([forest.ids[node] for node in nodes]),
+        predictors_M=torch.tensor([forest.parents[node] for node in rows]),
+        targets_M=torch.tensor([forest.ids[node] for node in rows]),
         row_T=torch.tensor(row_T),
-        old_logprobs_T=torch.tensor([logprob for logprob, _ in sampled]),
-        advantages_T=torch.tensor([advantage for _, advantage in sampled]),
+        old_logprobs_T=torch.tensor([logprob for logprob, _, _ in sampled]),
+        advantages_T=torch.tensor([advantage for _, advantage, _ in sampled]),
+        try_T=torch.tensor([number for _, _, number in sampled]),
     )
 
 

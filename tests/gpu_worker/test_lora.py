@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM
 from gpu_worker.engines.embedded.adapter import read_deltas
 from gpu_worker.engines.embedded.decoder import causal
 from gpu_worker.packing import token_logprobs
-from gpu_worker.trainers import lora
+from gpu_worker.trainers import learner
 from gpu_worker.trainers.lora import LoraTrainer
 from gpu_worker.trainers.low_rank import LowRankLinear
 from gpu_worker.types import Batch, Group, Job, Scenario, Segment, Trajectory
@@ -84,7 +84,7 @@ def test_the_first_loss_is_that_of_the_untouched_base_model(tiny_model: Path) ->
 def test_the_same_job_learns_the_same_bits_however_many_threads_help(
     tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lora, "TOKEN_BUDGET", 9)
+    monkeypatch.setattr(learner, "TOKEN_BUDGET", 9)
     found = []
     for workers in (1, 2, 2):
         trainer = LoraTrainer(tiny_model, JOB, workers=workers)
@@ -98,7 +98,7 @@ def test_the_same_job_learns_the_same_bits_however_many_threads_help(
 def test_micro_batches_add_up_to_the_whole_batch(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LoraTrainer(tiny_model, JOB)
     one = whole.update(a_batch())
-    monkeypatch.setattr(lora, "TOKEN_BUDGET", 9)
+    monkeypatch.setattr(learner, "TOKEN_BUDGET", 9)
     split = LoraTrainer(tiny_model, JOB)
     other = split.update(a_batch())
     assert other["loss"] == pytest.approx(one["loss"], abs=1e-5)
