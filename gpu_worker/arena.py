@@ -5,15 +5,13 @@ back in the order of the scenarios, whatever finished first. What is learned fro
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpu_worker.grpo import is_tied
-from gpu_worker.rollout import at_once, play_group
+from gpu_worker.rollout import at_once
 from gpu_worker.types import (
-    Engine,
-    Environment,
     Evaluation,
     Group,
     GroupDropped,
@@ -24,6 +22,7 @@ from gpu_worker.types import (
     Log,
     Outcome,
     Place,
+    Players,
     Progress,
     Record,
     Report,
@@ -56,12 +55,10 @@ class Played:
 
 
 class Arena:
-    """One job's players: environment, engine and judge, and the `record` they report to."""
+    """One job's players and judge, and the `record` they report to."""
 
-    def __init__(
-        self, job: Job, environment: Environment, engine: Engine, judge: Judge, record: Record
-    ) -> None:
-        self.job, self.environment, self.engine, self.judge = job, environment, engine, judge
+    def __init__(self, job: Job, players: Players, judge: Judge, record: Record) -> None:
+        self.job, self.players, self.judge = job, players, judge
         self.wish: Wish = "go"
         self._record = record
 
@@ -83,10 +80,12 @@ class Arena:
     async def _play(self, round_: "_Round", scenarios: Sequence[Scenario]) -> Played:
         began = time.monotonic()
         round_.total = len(scenarios) * round_.tries
-        judged = await at_once([round_.group(scenario, at) for at, scenario in enumerate(scenarios)])
+        places = [(scenario, round_.place(at)) for at, scenario in enumerate(scenarios)]
+        groups = self.players.play(places, round_.tries, round_.try_ended)
+        judged = await at_once([round_.judged(*one) for one in zip(groups, places, strict=True)])
         over = time.monotonic()
-        groups = tuple(group for group in judged if group is not None)
-        return Played(groups, len(judged) - len(groups), round_.last_try - began, over - round_.last_try)
+        usable = tuple(group for group in judged if group is not None)
+        return Played(usable, len(judged) - len(usable), round_.last_try - began, over - round_.last_try)
 
 
 class _Round:
@@ -97,29 +96,24 @@ class _Round:
         self.done = self.total = 0
         self.last_try = time.monotonic()
 
-    async def group(self, scenario: Scenario, at: int) -> Group | None:
-        """Play and judge one group and report it; None when the judge gave no usable answer."""
-        arena, index = self.arena, self.first + at
-        place = Place(SPLITS[self.label], self.step if self.label == "train" else 0, index)
-        played = await play_group(
-            arena.engine,
-            arena.environment,
-            arena.job,
-            scenario,
-            place,
-            tries=self.tries,
-            on_try=self._try_ended,
-        )
+    def place(self, at: int) -> Place:
+        """Where the at-th group is played; examinations are the same at any step."""
+        return Place(SPLITS[self.label], self.step if self.label == "train" else 0, self.first + at)
+
+    async def judged(self, playing: Awaitable[Group], where: tuple[Scenario, Place]) -> Group | None:
+        """Have a group judged when it is over, and report it; None when there was no usable answer."""
+        arena, (scenario, place) = self.arena, where
+        played = await playing
         try:
             group = await arena.judge(replace(played, step=self.step))
         except JudgeFailed as error:
-            arena.tell(self._dropped(scenario, index, str(error)))
+            arena.tell(self._dropped(scenario, place.index, str(error)))
             return None
         tied = self.tries > 1 and is_tied(group.rewards, arena.job.tie_tolerance)
         arena.tell(GroupJudged(group, SPLITS[self.label], self.label, tied))
         return group
 
-    def _try_ended(self) -> None:
+    def try_ended(self) -> None:
         self.done += 1
         self.last_try = time.monotonic()
         all_played = self.label == "train" and self.done == self.total

@@ -10,32 +10,32 @@ It knows no database and no page; `record` takes its reports and answers with th
 
 import asyncio
 import math
-import statistics
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from torch import Tensor
+
 from gpu_worker import checkpoints
 from gpu_worker.arena import SPLITS, Arena, Exam
-from gpu_worker.grpo import advantages, is_tied
+from gpu_worker.curriculum import Curriculum
+from gpu_worker.grpo import advantages
 from gpu_worker.position import Position
-from gpu_worker.seeds import seed_for, shuffled
+from gpu_worker.practice import Practice, metrics, practised
 from gpu_worker.types import (
     Batch,
     CheckpointFile,
-    Engine,
-    Environment,
     Evaluated,
     Evaluation,
-    Group,
     Job,
     Judge,
     Log,
     PhaseChanged,
+    Players,
     Progress,
     Record,
-    Scenario,
     StepDone,
     Summary,
     Trainer,
@@ -45,40 +45,22 @@ UNTRAINED = {"loss": 0.0, "grad_norm": 0.0, "entropy": 0.0, "clip_fraction": 0.0
 """What a step shows of learning when there was nothing to learn from."""
 
 
-async def train(
-    job: Job, environment: Environment, engine: Engine, trainer: Trainer, judge: Judge, record: Record
-) -> Summary:
+async def train(job: Job, players: Players, trainer: Trainer, judge: Judge, record: Record) -> Summary:
     """Train to the end, or until the owner wishes to pause or stop.
 
-    Raises ValueError for a job without practice scenarios, checkpoints.DiskFull, and whatever a broken
-    engine, tool, judge or recorder raises; everything recorded until then stays valid.
+    Raises ValueError for a job without practice scenarios, checkpoints.DiskFull, and whatever broken
+    players, tools, judges or recorders raise; everything recorded until then stays valid.
     """
-    run = _Run(job, Arena(job, environment, engine, judge, record), trainer)
+    run = _Run(job, Arena(job, players, judge, record), trainer)
     run.arena.tell(PhaseChanged("preparing"))
-    position = run.resumed() or await run.started()
-    if run.arena.wish == "go":
+    position = await run.resumed() or await run.started()
+    if run.wanted:
         run.arena.tell(PhaseChanged("training", position.step))
-        position = await run.validated(position)
-    while run.arena.wish == "go" and position.step < job.steps:
-        position = await run.step(position)
-        if run.arena.wish == "go":
-            position = await run.validated(position)
-    if run.arena.wish != "go":
+        position = await (run.one_step_off(position) if job.off_policy_steps else run.on_policy(position))
+    if not run.wanted:
         return run.summary(position, "paused" if run.arena.wish == "pause" else "stopped")
     run.arena.tell(PhaseChanged("evaluating", position.step))
     return run.summary(position, "done", await run.evaluated("trained", position.step))
-
-
-@dataclass
-class _Practice:
-    """What the rounds of one step brought."""
-
-    groups: list[Group] = field(default_factory=list)
-    trainable: list[Group] = field(default_factory=list)
-    drawn: int = 0
-    dropped: int = 0
-    sample_seconds: float = 0.0
-    judge_seconds: float = 0.0
 
 
 class _Run:
@@ -91,10 +73,60 @@ class _Run:
         if not self.train_scenarios:
             raise ValueError("The job has no scenarios to practise on: give it some of the split “train”.")
         self.weights_sha256 = ""
-        self._began = time.monotonic()
+        self._began = self._step_began = time.monotonic()
         self._seconds_before = 0.0
 
-    def resumed(self) -> Position | None:
+    @property
+    def wanted(self) -> bool:
+        """Whether the run's owner wishes it to go on."""
+        return self.arena.wish == "go"
+
+    async def on_policy(self, position: Position) -> Position:
+        """Practise with the newest weights, learn, and again."""
+        position = await self.validated(position)
+        while self.wanted and position.step < self.job.steps:
+            practice = await practised(self.arena, self.curriculum(position), position.step + 1)
+            position = await self.learned(position, practice)
+            await self.arena.players.use(self.trainer.weights(), position.step)
+            position = await self.validated(position)
+        return position
+
+    async def one_step_off(self, position: Position) -> Position:
+        """Practise the next step, with the weights at hand, while this one is learned.
+
+        So step t learns from tries of the weights of step t - 2. A resumed run begins with the practice
+        that was under way, by the weights it had (see `resumed`).
+        """
+        ahead = self._ahead(position.step + 1, self.curriculum(position))
+        while True:
+            waiting = time.monotonic()
+            practice = await ahead
+            waited = time.monotonic() - waiting
+            await self.arena.players.use(self.trainer.weights(), position.step)
+            position = await self.validated(position)
+            if practice is None or not self.wanted:
+                return position
+            ahead = self._ahead(position.step + 2, practice.curriculum)
+            position = await self.learned(position, practice.while_waiting(waited))
+            if not self.wanted:
+                ahead.cancel()
+                return position
+
+    def _ahead(self, step: int, curriculum: Curriculum) -> asyncio.Task[Practice | None]:
+        """The practice of a step, under way; None after the last step."""
+
+        async def practice() -> Practice | None:
+            return await practised(self.arena, curriculum, step) if step <= self.job.steps else None
+
+        return asyncio.create_task(practice())
+
+    def curriculum(self, position: Position) -> Curriculum:
+        """What is known of the practice scenarios at a position."""
+        if not position.curriculum:
+            return Curriculum(self.job, self.train_scenarios)
+        return Curriculum.from_json(position.curriculum, self.job, self.train_scenarios)
+
+    async def resumed(self) -> Position | None:
         """Take up the newest checkpoint that verifies, and report its step again in case that was lost."""
         found, rejected = checkpoints.newest_verified(self.root)
         for sentence in rejected:
@@ -103,66 +135,73 @@ class _Run:
             return None
         position = Position.from_json(found.state, found.file)
         self._seconds_before = position.seconds
+        before = self._weights_before(position.step) if self.job.off_policy_steps else None
         self.trainer.load(Path(found.file.directory))
-        self._sample_from(found.file)
+        await self.arena.players.use(*(before or (self.trainer.weights(), position.step)))
+        self.weights_sha256 = found.file.sha256
         self._report(position)
         return position
 
+    def _weights_before(self, step: int) -> tuple[Mapping[str, Tensor], int] | None:
+        """The weights by which the step after `step` was being played one step off, and their own step."""
+        if step == 0:
+            return None
+        try:
+            before = checkpoints.verified(self.root / f"{step - 1:06d}")
+        except checkpoints.Broken as problem:
+            text = (
+                f"The checkpoint of step {step - 1} cannot be used ({problem}). Step {step + 1} is played "
+                f"by the weights of step {step}, so the run no longer repeats to the last bit."
+            )
+            self.arena.tell(Log("warning", text, f"no-weights-before-{step}"))
+            return None
+        self.trainer.load(Path(before.file.directory))
+        return self.trainer.weights(), before.file.step
+
     async def started(self) -> Position:
         """Evaluate the untrained agent and save it as the checkpoint of step 0."""
-        self.arena.engine.use_adapter(None)
+        await self.arena.players.use({}, 0)
         self.arena.tell(PhaseChanged("baseline"))
         baseline = await self.evaluated("baseline", 0)
         played = len(baseline.outcomes) if baseline else 0
         return self._saved(Position(baseline=baseline, trajectories=played), None)
 
-    async def step(self, before: Position) -> Position:
-        """Practise, learn, save: one step of GRPO."""
-        began, job, step = time.monotonic(), self.job, before.step + 1
-        practice = await self._practised(step, before.cursor)
-        found = advantages([group.rewards for group in practice.trainable], job.tie_tolerance)
+    async def learned(self, before: Position, practice: Practice) -> Position:
+        """Learn from a practice and save: the second half of a step of GRPO."""
+        job, step = self.job, practice.step
+        rewards = [group.rewards for group in practice.trainable]
+        found = advantages(rewards, job.tie_tolerance, job.advantage_scale)
         pairs = [(g, a) for g, a in zip(practice.trainable, found, strict=True) if a is not None]
         rate = _learning_rate(job, step)
         batch = Batch(tuple(g for g, _ in pairs), tuple(a for _, a in pairs), rate)
-        learning_began = time.monotonic()
-        learned = await self._learned(step, batch, practice)
-        now = time.monotonic()
-        timing = {"seconds": now - began, "learn_seconds": now - learning_began, "learning_rate": rate}
-        metrics = _practice_metrics(practice) | learned | timing
+        began = time.monotonic()
+        learned = await self._updated(step, batch, practice)
+        timing = self._timing(practice, time.monotonic() - began)
         after = replace(
             before,
             step=step,
-            cursor=before.cursor + practice.drawn,
+            curriculum=practice.curriculum.to_json(),
             trajectories=before.trajectories + sum(len(group.trajectories) for group in practice.groups),
         )
-        return self._saved(after, metrics, {group.index: a for group, a in pairs})
+        shown = metrics(practice) | learned | timing | {"learning_rate": rate}
+        shown["tokens_per_second"] = shown["tokens_sampled"] / max(1e-9, shown["seconds"])
+        return self._saved(after, shown, {group.index: a for group, a in pairs})
 
-    async def _practised(self, step: int, cursor: int) -> _Practice:
-        """Rounds of fresh scenarios until there are enough groups to learn from, or the rounds are over."""
-        practice = _Practice()
-        budget = round(self.job.groups_per_step * self.job.sampling_budget)
-        while missing := min(self.job.groups_per_step - len(practice.trainable), budget - practice.drawn):
-            scenarios = [self._scenario(cursor + practice.drawn + at) for at in range(missing)]
-            played = await self.arena.practise(scenarios, step, first=practice.drawn)
-            practice.drawn += missing
-            practice.groups += played.groups
-            practice.dropped += played.dropped
-            practice.trainable += [g for g in played.groups if not is_tied(g.rewards, self.job.tie_tolerance)]
-            practice.sample_seconds += played.sample_seconds
-            practice.judge_seconds += played.judge_seconds
-        return practice
+    def _timing(self, practice: Practice, learn_seconds: float) -> dict[str, float]:
+        """Where the time since the last step went: what hides behind something else is not counted."""
+        seconds = time.monotonic() - self._step_began
+        parts = {
+            "sample_seconds": practice.sample_seconds,
+            "judge_seconds": practice.judge_seconds,
+            "learn_seconds": learn_seconds,
+        }
+        return {**parts, "idle_seconds": max(0.0, seconds - sum(parts.values())), "seconds": seconds}
 
-    def _scenario(self, at: int) -> Scenario:
-        """The at-th practice scenario of the run; every pass takes each once, in an order of its own."""
-        round_, place = divmod(at, len(self.train_scenarios))
-        order = shuffled(len(self.train_scenarios), seed_for(self.job.seed, "order", round_))
-        return self.train_scenarios[order[place]]
-
-    async def _learned(self, step: int, batch: Batch, practice: _Practice) -> dict[str, float]:
+    async def _updated(self, step: int, batch: Batch, practice: Practice) -> dict[str, float]:
         """One update of the weights; a warning where there is nothing to learn from or the update failed."""
         if not batch.groups:
             text = (
-                f"Step {step}: 0 of {practice.drawn} groups are trainable ({len(practice.groups)} had tries "
+                f"Step {step}: 0 of {practice.played} groups are trainable ({len(practice.groups)} had tries "
                 f"that were all rewarded alike, {practice.dropped} had no usable judgement). "
                 "Nothing was learned in this step."
             )
@@ -176,9 +215,10 @@ class _Run:
         return {**UNTRAINED, **learned, "tokens_trained": learned["tokens"]}
 
     async def validated(self, position: Position) -> Position:
-        """The position after the validation that is due at its step, if one is."""
+        """The position after the validation that is due at its step, if one is and the run goes on."""
         due = self.job.eval_every and position.step and position.step % self.job.eval_every == 0
-        evaluation = await self.evaluated("validation", position.step) if due else None
+        evaluation = await self.evaluated("validation", position.step) if due and self.wanted else None
+        self._step_began = time.monotonic()
         return position.with_validation(evaluation) if evaluation else position
 
     async def evaluated(self, label: Exam, step: int) -> Evaluation | None:
@@ -197,7 +237,7 @@ class _Run:
         metrics: dict[str, float] | None,
         trained_on: dict[int, tuple[float, ...]] | None = None,
     ) -> Position:
-        """Save the position with its report as a checkpoint, sample from it from now on, and report."""
+        """Save the position with its report as a checkpoint, and report."""
         position = replace(position, seconds=self._seconds())
 
         def with_report(file: CheckpointFile) -> Position:
@@ -207,14 +247,11 @@ class _Run:
         save = self.trainer.save
         file = checkpoints.write(self.root, position.step, save, lambda file: with_report(file).to_json())
         best = [position.best[0]] if position.best else []
-        checkpoints.prune(self.root, newest=self.job.keep_checkpoints, besides=best)
-        self._sample_from(file)
+        newest = max(self.job.keep_checkpoints, 1 + self.job.off_policy_steps)
+        checkpoints.prune(self.root, newest=newest, besides=best)
+        self.weights_sha256 = file.sha256
         self._report(with_report(file))
         return with_report(file)
-
-    def _sample_from(self, file: CheckpointFile) -> None:
-        self.arena.engine.use_adapter(Path(file.directory))
-        self.weights_sha256 = file.sha256
 
     def _report(self, position: Position) -> None:
         if position.report is not None:
@@ -235,20 +272,3 @@ def _learning_rate(job: Job, step: int) -> float:
     progress = (step - 1) / max(1, job.steps - 1)
     share = (1 + math.cos(math.pi * progress)) / 2
     return job.learning_rate * (job.final_learning_rate + (1 - job.final_learning_rate) * share)
-
-
-def _practice_metrics(practice: _Practice) -> dict[str, float]:
-    tries = [trajectory for group in practice.groups for trajectory in group.trajectories]
-    rewards = [trajectory.reward for trajectory in tries] or [0.0]
-    return {
-        "reward": statistics.fmean(rewards),
-        "reward_std": statistics.pstdev(rewards),
-        "success": sum(trajectory.success for trajectory in tries) / max(1, len(tries)),
-        "groups": float(len(practice.groups)),
-        "tied_groups": float(len(practice.groups) - len(practice.trainable)),
-        "dropped_groups": float(practice.dropped),
-        "turns": sum(trajectory.turns for trajectory in tries) / max(1, len(tries)),
-        "tokens_sampled": float(sum(sum(s.mask) for trajectory in tries for s in trajectory.segments)),
-        "sample_seconds": practice.sample_seconds,
-        "judge_seconds": practice.judge_seconds,
-    }

@@ -4,7 +4,7 @@ Everything the loop must know to go on as if nothing had happened; weights, opti
 are the trainer's and lie beside it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_worker.types import CheckpointFile, Evaluation, Outcome, StepDone
@@ -15,8 +15,8 @@ class Position:
     """The run after `step` training steps."""
 
     step: int = 0
-    cursor: int = 0
-    """Train scenarios drawn so far."""
+    curriculum: dict[str, Any] = field(default_factory=dict)
+    """What `Curriculum.to_json` says of the scenarios drawn so far; empty when none were."""
     trajectories: int = 0
     """Tries played so far, evaluations included."""
     seconds: float = 0.0
@@ -29,7 +29,7 @@ class Position:
     def to_json(self) -> dict[str, Any]:
         return {
             "step": self.step,
-            "cursor": self.cursor,
+            "curriculum": self.curriculum,
             "trajectories": self.trajectories,
             "seconds": self.seconds,
             "baseline": self.baseline and _evaluation_json(self.baseline),
@@ -47,7 +47,7 @@ class Position:
         baseline, best, report = state["baseline"], state["best"], state["report"]
         return cls(
             step=state["step"],
-            cursor=state["cursor"],
+            curriculum=state["curriculum"],
             trajectories=state["trajectories"],
             seconds=state["seconds"],
             baseline=baseline and _evaluation(baseline),

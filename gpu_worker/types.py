@@ -283,7 +283,7 @@ class Job:
     advantage_scale: Literal["batch", "group", "none"] = "batch"
     """Advantages are divided by the spread of the batch, of their group (GRPO), or not at all (Dr. GRPO)."""
     importance: Literal["none", "truncate", "mask"] = "none"
-    """Where sampler and learner differ: nothing, weights up to importance_cap, or tokens beyond it left out."""
+    """Where sampler and learner differ: nothing, weights up to importance_cap, or tokens beyond left out."""
     importance_cap: float = 2.0
     """Largest importance weight of that correction."""
     kl_coefficient: float = 0.0
@@ -454,12 +454,14 @@ class Trainer(Protocol):
 class Players(Protocol):
     """Who plays tries: this process (`players.Local`) or processes of their own (`crew.Crew`)."""
 
-    async def play(
-        self, scenario: Scenario, place: Place, tries: int, on_try: Callable[[], None]
-    ) -> Group: ...
+    def play(
+        self, round_: Sequence[tuple[Scenario, Place]], tries: int, on_try: Callable[[], None]
+    ) -> Sequence[Awaitable[Group]]:
+        """Begin a round: `tries` tries at each scenario, all at once. Each group can be awaited by itself."""
+        ...
 
-    def use(self, directory: Path | None, weights: Mapping[str, Tensor], step: int) -> None:
-        """Play with the weights of training step `step` from now on."""
+    async def use(self, weights: Mapping[str, Tensor], step: int) -> None:
+        """Play the next rounds with the weights of training step `step`; none are the base model's."""
         ...
 
 

@@ -3,9 +3,11 @@
 For behaviours that a random model would not show on demand; the loop's tests use real models.
 """
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from gpu_worker.types import (
     Completion,
@@ -56,7 +58,7 @@ class ScriptedEngine:
         self.script = script
         self.seeds: list[int] = []
         self.released: list[str] = []
-        self.adapters: list[Path | None] = []
+        self.adopted: list[float] = []
 
     async def chat(
         self,
@@ -78,8 +80,9 @@ class ScriptedEngine:
     def release(self, conversation: str) -> None:
         self.released.append(conversation)
 
-    def use_adapter(self, directory: Path | None) -> None:
-        self.adapters.append(directory)
+    def adopt(self, weights: Mapping[str, Tensor]) -> None:
+        """Keeps the one number that test_loop's trainer calls its weights; 0 for the base model."""
+        self.adopted.append(float(weights.get("updates", torch.tensor(0.0))))
 
 
 class EchoRoom:

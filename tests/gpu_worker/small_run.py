@@ -1,7 +1,8 @@
 """A whole training in a few seconds: the tiny random model learns to prefer token ids below 150.
 
 Real engine, trainer and checkpoints. As a program (`python -m tests.gpu_worker.small_run MODEL DIRECTORY
-LOG`) it trains once and appends every report it makes to LOG, so that it can be killed and run again.
+LOG KNOBS`) it trains once and appends every report it makes to LOG, so that it can be killed and run
+again; KNOBS is JSON with what is different from `small_job`.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 
+from gpu_worker.crew import players
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.environments.yes_no_maybe import YesNoMaybe
 from gpu_worker.loop import train
@@ -42,6 +44,7 @@ def small_job(directory: Path, **changes: object) -> Job:
         eval_every=2,
         eval_scenarios=6,
         val_scenarios=4,
+        samplers=0,
     )
     return dataclasses.replace(job, **changes)  # type: ignore[arg-type]
 
@@ -60,11 +63,15 @@ async def judge(group: Group) -> Group:
 
 
 def run(model: Path, job: Job, record: Record) -> Summary:
-    engine = EmbeddedEngine(model, slots=16, max_context=job.max_context)
-    return asyncio.run(train(job, ROOM, engine, LoraTrainer(model, job), judge, record))
+    def engine() -> EmbeddedEngine:
+        return EmbeddedEngine(model, slots=16, max_context=job.max_context)
+
+    trainer = LoraTrainer(model, job)
+    with players(job, ROOM, engine, trainer.weights()) as them:
+        return asyncio.run(train(job, them, trainer, judge, record))
 
 
-def main(model: Path, directory: Path, log: Path) -> None:
+def main(model: Path, directory: Path, log: Path, knobs: dict[str, object]) -> None:
     def record(report: Report) -> Wish:
         if not isinstance(report, Progress):
             with log.open("a") as file:
@@ -73,17 +80,17 @@ def main(model: Path, directory: Path, log: Path) -> None:
                 os.fsync(file.fileno())
         return "go"
 
-    print(run(model, small_job(directory), record).weights_sha256)
+    print(run(model, small_job(directory, **knobs), record).weights_sha256)
 
 
 def said(report: Report) -> list[object]:
     """Kind and content of a report, without what differs from run to run: times and places on disk."""
     content = dataclasses.asdict(report)
     if "metrics" in content:
-        content["metrics"] = {k: v for k, v in content["metrics"].items() if not k.endswith("seconds")}
+        content["metrics"] = {k: v for k, v in content["metrics"].items() if "second" not in k}
         content["checkpoint"].pop("directory")
     return [type(report).__name__, content]
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main(*map(Path, sys.argv[1:4]), json.loads(sys.argv[4]))

@@ -19,11 +19,11 @@ ROOT = Path(__file__).parent.parent.parent
 class Training:
     """The small run as a process of its own; every report it makes is a line of `log`."""
 
-    def __init__(self, model: Path, directory: Path) -> None:
+    def __init__(self, model: Path, directory: Path, knobs: dict[str, int]) -> None:
         self.directory, self.log = directory / "checkpoints", directory / "log"
         self.log.parent.mkdir()
         self.command = [sys.executable, "-m", "tests.gpu_worker.small_run"]
-        self.command += [str(model), str(self.directory), str(self.log)]
+        self.command += [str(model), str(self.directory), str(self.log), json.dumps(knobs)]
 
     def start(self) -> subprocess.Popen[bytes]:
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -69,27 +69,39 @@ def _key(kind: str, content: dict[str, object]) -> str:
     return f"{kind} {content.get('phase', '')} {content.get('step', '')} {content.get('index', '')}"
 
 
-@pytest.fixture(scope="module")
-def unkilled(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, str]]:
-    training = Training(tiny_model, tmp_path_factory.mktemp("kills") / "unkilled")
-    return training.sha256(), training.reports()
+PIPELINES = {
+    "in one process": {"samplers": 0},
+    "with a crew": {"samplers": 2},
+    "one step off": {"samplers": 2, "off_policy_steps": 1},
+}
+Unkilled = tuple[dict[str, int], str, dict[str, str]]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+@pytest.fixture(scope="module", params=PIPELINES)
+def unkilled(
+    request: pytest.FixtureRequest, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Unkilled:
+    knobs = PIPELINES[request.param]
+    training = Training(tiny_model, tmp_path_factory.mktemp("kills") / "unkilled", knobs)
+    return knobs, training.sha256(), training.reports()
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_a_killed_run_ends_with_the_unkilled_runs_weights_and_reports(
-    tiny_model: Path, tmp_path: Path, unkilled: tuple[str, dict[str, str]], seed: int
+    tiny_model: Path, tmp_path: Path, unkilled: Unkilled, seed: int
 ) -> None:
-    """Three kills each: eight seeds are 24 moments, three of them in the quick suite."""
+    """Three kills each: six seeds and three pipelines are 54 moments, nine of them in the quick suite."""
+    knobs, sha256, expected = unkilled
     rng = random.Random(seed)
-    training = Training(tiny_model, tmp_path / "killed")
+    training = Training(tiny_model, tmp_path / "killed", knobs)
     for _ in range(3):
         training.killed_after(rng.randint(1, 12), rng.random() * 0.1)
-    assert training.sha256() == unkilled[0]
-    found, expected = training.reports(), unkilled[1]
+    assert training.sha256() == sha256
+    found = training.reports()
     resumed = {key for key in found if key.startswith("PhaseChanged training")}
     assert {k: v for k, v in found.items() if k not in resumed} == {
         k: v for k, v in expected.items() if not k.startswith("PhaseChanged training")
     }
     newest, rejected = newest_verified(training.directory)
-    assert newest is not None and newest.file.sha256 == unkilled[0]
+    assert newest is not None and newest.file.sha256 == sha256
     assert rejected == []

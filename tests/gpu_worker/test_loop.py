@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+import torch
+from torch import Tensor
 
 from gpu_worker.checkpoints import newest_verified
 from gpu_worker.loop import train
+from gpu_worker.players import Local
 from gpu_worker.types import (
     Batch,
     Evaluated,
@@ -58,6 +61,9 @@ class CountingTrainer:
         self.updates += 1
         return {"loss": 1.0, "tokens": 5.0, "skipped": 0.0}
 
+    def weights(self) -> dict[str, Tensor]:
+        return {"updates": torch.tensor(float(self.updates))}
+
     def save(self, directory: Path) -> None:
         (directory / "adapter_model.safetensors").write_text(str(self.updates))
 
@@ -98,9 +104,8 @@ async def trained(
     engine: ScriptedEngine | None = None,
 ) -> Summary:
     engine = engine or ScriptedEngine(lambda turn, sampling: says("hi"))
-    return await train(
-        job, EchoRoom(), engine, trainer or CountingTrainer(), judge or rewards(by_index), record
-    )  # type: ignore[arg-type]
+    players = Local(job, EchoRoom(), engine)
+    return await train(job, players, trainer or CountingTrainer(), judge or rewards(by_index), record)  # type: ignore[arg-type]
 
 
 async def test_a_run_evaluates_trains_validates_and_evaluates_again(tmp_path: Path) -> None:
@@ -227,6 +232,79 @@ async def test_a_broken_checkpoint_is_reported_and_the_one_before_is_taken(tmp_p
     assert "Checkpoint 000003 was rejected" in record.of(Log)[0].text
     assert [done.step for done in record.of(StepDone)] == [2, 3]
     assert summary.ended == "done"
+
+
+async def test_one_step_off_each_step_learns_from_tries_of_the_weights_before_the_last(
+    tmp_path: Path,
+) -> None:
+    record = Recorder()
+    await trained(a_job(tmp_path, steps=4, off_policy_steps=1, eval_every=0), record)
+    played = [r.group for r in record.of(GroupJudged) if r.label == "train"]
+    policies = {group.step: {t.policy_step for t in group.trajectories} for group in played}
+    assert policies == {1: {0}, 2: {0}, 3: {1}, 4: {2}}
+    assert [done.metrics["policy_lag"] for done in record.of(StepDone)] == [0, 1, 1, 1]
+
+
+async def test_on_policy_each_step_learns_from_tries_of_the_newest_weights(tmp_path: Path) -> None:
+    record, engine = Recorder(), ScriptedEngine(lambda turn, sampling: says("hi"))
+    await trained(a_job(tmp_path, steps=3, eval_every=0), record, engine=engine)
+    played = [r.group for r in record.of(GroupJudged) if r.label == "train"]
+    assert all(t.policy_step == group.step - 1 for group in played for t in group.trajectories)
+    assert engine.adopted == [0, 1, 2, 3]
+    assert {done.metrics["policy_lag"] for done in record.of(StepDone)} == {0}
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+async def test_one_step_off_goes_on_after_a_pause_with_the_weights_it_was_playing_with(
+    tmp_path: Path, step: int
+) -> None:
+    def at(report: Report) -> Wish:
+        return "pause" if isinstance(report, StepDone) and report.step == step else "go"
+
+    def played(record: Recorder) -> dict[tuple[int, int], set[int]]:
+        groups = [r.group for r in record.of(GroupJudged) if r.label == "train"]
+        return {(g.step, g.index): {t.policy_step for t in g.trajectories} for g in groups}
+
+    job = a_job(tmp_path / "paused", steps=4, off_policy_steps=1, keep_checkpoints=1)
+    await trained(job, Recorder(at))
+    resumed, whole = Recorder(), Recorder()
+    summary = await trained(job, resumed)
+    await trained(dataclasses.replace(job, directory=str(tmp_path / "whole")), whole)
+    assert (summary.ended, summary.steps) == ("done", 4)
+    assert played(resumed).items() <= played(whole).items()
+    assert {key[0] for key in played(resumed)} == set(range(step + 1, 5))
+
+
+async def test_one_step_off_without_the_checkpoint_before_says_that_it_will_not_repeat(
+    tmp_path: Path,
+) -> None:
+    def at_two(report: Report) -> Wish:
+        return "pause" if isinstance(report, StepDone) and report.step == 2 else "go"
+
+    job = a_job(tmp_path, steps=3, off_policy_steps=1)
+    await trained(job, Recorder(at_two))
+    (tmp_path / "000001" / "state.json").write_text("{}")
+    record = Recorder()
+    assert (await trained(job, record)).steps == 3
+    assert "no longer repeats to the last bit" in record.of(Log)[0].text
+
+
+async def test_ties_are_replaced_only_within_the_sampling_budget(tmp_path: Path) -> None:
+    record = Recorder()
+    tied = rewards(lambda group, index: 0.35)
+    await trained(a_job(tmp_path, steps=1, sampling_budget=1.0, eval_every=0), record, tied)
+    assert len([r for r in record.of(GroupJudged) if r.label == "train"]) == 2
+    assert record.of(StepDone)[0].metrics["tokens_tied"] == record.of(StepDone)[0].metrics["tokens_sampled"]
+
+
+async def test_the_time_split_adds_up_to_the_step(tmp_path: Path) -> None:
+    for lag in (0, 1):
+        record = Recorder()
+        await trained(a_job(tmp_path / str(lag), off_policy_steps=lag), record)
+        for done in record.of(StepDone):
+            parts = [done.metrics[f"{part}_seconds"] for part in ("sample", "judge", "learn", "idle")]
+            assert min(parts) >= 0
+            assert sum(parts) == pytest.approx(done.metrics["seconds"], abs=1e-3)
 
 
 async def test_the_newest_and_the_best_checkpoints_stay_on_disk(tmp_path: Path) -> None:

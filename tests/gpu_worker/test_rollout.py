@@ -6,7 +6,7 @@ import json
 import pytest
 
 from gpu_worker.rollout import MAX_CALLS, MAX_NOTE, MAX_RESULT, at_once, play, play_group
-from gpu_worker.types import Completion, Job, Trajectory
+from gpu_worker.types import Completion, Job, Place, Trajectory
 from tests.gpu_worker.scripted import EchoRoom, Script, ScriptedEngine, calls, ids_of, says
 
 JOB = Job(run="r", environment="echo_room", max_turns=3, max_context=400)

@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -27,6 +27,7 @@ from django.db.models.functions import Now  # noqa: E402
 
 from gpu_worker import loop  # noqa: E402
 from gpu_worker.checkpoints import DiskFull  # noqa: E402
+from gpu_worker.crew import SamplerLost, players  # noqa: E402
 from gpu_worker.engines.embedded.directory import ModelError, locate  # noqa: E402
 from gpu_worker.engines.embedded.engine import EmbeddedEngine  # noqa: E402
 from gpu_worker.environments import ENVIRONMENTS  # noqa: E402
@@ -68,6 +69,8 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
         except lease.LeaseLost:
             log.warning("Run %s belongs to another worker now.", claimed.run_id)
             return None
+        except SamplerLost as lost:  # as good as our own death: whoever finds the run goes on with it
+            _leave(str(lost))
         except KeyboardInterrupt:
             recorder.end(Run.State.PAUSED, "interrupted")
             raise
@@ -114,10 +117,14 @@ _DISK_FULL = "The disk is full. Free some space and press Resume; training goes 
 def _play(job: Job, record: Record) -> Summary:
     warm_up()
     model = locate(job.base_model)
-    engine = EmbeddedEngine(model, max_context=job.max_context)
-    trainer = LoraTrainer(model, job)
     environment = ENVIRONMENTS[job.environment]
-    return asyncio.run(loop.train(job, environment, engine, trainer, judge_for(job, environment), record))
+    trainer = LoraTrainer(model, job)
+
+    def engine() -> EmbeddedEngine:
+        return EmbeddedEngine(model, max_context=job.max_context, dtype=job.sampler_dtype)
+
+    with players(job, environment, engine, trainer.weights()) as those:
+        return asyncio.run(loop.train(job, those, trainer, judge_for(job, environment), record))
 
 
 def _watched(record: Record, watch: Watch | None) -> Record:
@@ -162,7 +169,7 @@ def _alive(recorder: Recorder) -> bool:
     return time.monotonic() - recorder.last_report < STALLED_AFTER
 
 
-def _leave(reason: str) -> None:
+def _leave(reason: str) -> NoReturn:
     """Stop at once, from whatever thread: nothing may be written or trained under a lost lease."""
     print(reason, file=sys.stderr, flush=True)
     os._exit(75)
