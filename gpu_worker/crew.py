@@ -50,7 +50,7 @@ class SharedWeights:
     """Two copies of a set of fp32 tensors in memory that forked processes share."""
 
     def __init__(self, like: Mapping[str, Tensor]) -> None:
-        numbers = sum(tensor.numel() for tensor in like.values())
+        numbers = sum(map(_room, like.values()))
         self._pages = [mmap.mmap(-1, max(1, numbers) * torch.float32.itemsize) for _ in range(2)]
         self.copies = [self._views(pages, like) for pages in self._pages]
         self._written = 1
@@ -60,7 +60,7 @@ class SharedWeights:
         flat, at, views = torch.frombuffer(pages, dtype=torch.float32), 0, {}
         for name, tensor in like.items():
             views[name] = flat[at : at + tensor.numel()].view(tensor.shape)
-            at += tensor.numel()
+            at += _room(tensor)
         return views
 
     def write(self, weights: Mapping[str, Tensor]) -> int:
@@ -82,6 +82,14 @@ def players(
         return
     with Crew(job, environment, engine, weights) as crew:
         yield crew
+
+
+def _room(tensor: Tensor) -> int:
+    """Numbers from one tensor to the next: each starts where an allocated one would, at 64 bytes.
+
+    Matrix kernels add up in another order, with other last bits, where memory is aligned differently.
+    """
+    return -(-tensor.numel() // 16) * 16
 
 
 class Crew:
@@ -228,8 +236,8 @@ async def _serve(connection: socket.socket, shared: SharedWeights, start: Callab
                 task = asyncio.create_task(_play(players, writer, *content))
                 playing.add(task)
                 task.add_done_callback(playing.discard)
-    except asyncio.IncompleteReadError:
-        return
+    except (asyncio.IncompleteReadError, ConnectionError):  # the parent left, or was killed
+        os._exit(0)
     except Exception as error:
         _send(writer, ("failed", 0, _portable(error)))
         await writer.drain()

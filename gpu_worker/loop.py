@@ -160,7 +160,7 @@ class _Run:
 
     async def started(self) -> Position:
         """Evaluate the untrained agent and save it as the checkpoint of step 0."""
-        await self.arena.players.use({}, 0)
+        await self.arena.players.use(self.trainer.weights(), 0)
         self.arena.tell(PhaseChanged("baseline"))
         baseline = await self.evaluated("baseline", 0)
         played = len(baseline.outcomes) if baseline else 0
