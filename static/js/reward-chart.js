@@ -1,5 +1,7 @@
 // <reward-chart>: draws the curve from the rows of the table it holds, so that chart and table cannot differ.
 
+import { axis, colour, onOtherScheme } from "./chart-colours.js";
+
 const number = (text) => (text === undefined || text === "" || text === "None" ? null : Number(text));
 
 class RewardChart extends HTMLElement {
@@ -12,9 +14,7 @@ class RewardChart extends HTMLElement {
     this.rowsObserver.observe(this.rows, { childList: true });
     this.sizeObserver = new ResizeObserver(() => this.resize());
     this.sizeObserver.observe(this.box);
-    this.scheme = matchMedia("(prefers-color-scheme: dark)");
-    this.onScheme = () => { this.plot?.destroy(); this.plot = null; this.schedule(); };
-    this.scheme.addEventListener("change", this.onScheme);
+    this.forgetScheme = onOtherScheme(() => { this.plot?.destroy(); this.plot = null; this.schedule(); });
     this.schedule();
   }
 
@@ -22,7 +22,7 @@ class RewardChart extends HTMLElement {
     cancelAnimationFrame(this.scheduled);
     this.rowsObserver.disconnect();
     this.sizeObserver.disconnect();
-    this.scheme.removeEventListener("change", this.onScheme);
+    this.forgetScheme();
     this.plot?.destroy();
     this.plot = null;
   }
@@ -66,28 +66,11 @@ class RewardChart extends HTMLElement {
     else this.schedule();
   }
 
-  /** A colour token as the browser computes it: canvases do not know light-dark(). */
-  colour(name, alpha = 1) {
-    const probe = document.createElement("span");
-    probe.className = `probe probe-${name}`;
-    this.append(probe);
-    const computed = getComputedStyle(probe).color;
-    probe.remove();
-    const parts = computed.match(/[\d.]+/g).slice(0, 3);
-    return `rgb(${parts.join(" ")} / ${alpha})`;
-  }
-
   options() {
     const share = (u, values) => values.map((value) => `${Math.round(value * 100) / 100}`);
-    const axis = {
-      stroke: this.colour("muted"),
-      grid: { stroke: this.colour("line"), width: 1 },
-      ticks: { show: false },
-      font: `11px ${getComputedStyle(this).fontFamily}`,
-    };
-    const line = (name, more = {}) => ({ stroke: this.colour(name), width: 2, points: { show: false }, spanGaps: true, ...more });
+    const line = (name, more = {}) => ({ stroke: colour(this, name), width: 2, points: { show: false }, spanGaps: true, ...more });
     const edge = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
-    const held = this.colour("held-out");
+    const held = colour(this, "held-out");
     return {
       width: this.box.clientWidth,
       height: this.box.clientHeight,
@@ -99,8 +82,8 @@ class RewardChart extends HTMLElement {
         y: { range: [0, 1] },
       },
       axes: [
-        { ...axis, size: 28, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
-        { ...axis, size: 38, values: share, splits: [0, 0.25, 0.5, 0.75, 1] },
+        axis(this, { size: 28, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] }),
+        axis(this, { size: 38, values: share, splits: [0, 0.25, 0.5, 0.75, 1] }),
       ],
       series: [
         {},
@@ -110,7 +93,7 @@ class RewardChart extends HTMLElement {
         edge,
         edge,
       ],
-      bands: [{ series: [5, 4], fill: this.colour("held-out", 0.16) }],
+      bands: [{ series: [5, 4], fill: colour(this, "held-out", 0.16) }],
       hooks: { setCursor: [(plot) => this.tell(plot)], ready: [(plot) => this.openOnClick(plot)] },
     };
   }

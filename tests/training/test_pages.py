@@ -13,7 +13,7 @@ from gpu_worker.types import Job
 from tests import stories
 from training import access
 from training.models import Group, Run, Trajectory
-from training.runs import queries
+from training.runs import condition, queries
 from training.urls import urlpatterns
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -350,7 +350,7 @@ def test_a_page_costs_few_queries(
 
 def test_the_title_says_how_far(make_run: MakeRun) -> None:
     run = stories.tell(make_run(steps=4), stories.training(4, 2, 2, stop_after=2))
-    status = queries.status(run)
+    status = queries.status(run, condition.recent_steps(run))
     assert status.title == f"{status.percent} % Training · order-desk-1"
     assert status.percent == 50
     assert status.step_now == 3 and (status.done, status.total) == (19, 16)

@@ -11,7 +11,8 @@ from django.template.loader import render_to_string
 from django.utils import translation
 
 from training.models import Event, Run
-from training.runs import events, queries
+from training.runs import condition, events, queries
+from training.runs.spending import spending
 
 FAR_BEHIND = 500
 """Events; whoever is further behind gets the whole page's lists anew instead of every step in between."""
@@ -43,11 +44,14 @@ def frame_from(run: Run, place: Place) -> Frame | None:
         whole = not 0 <= behind <= FAR_BEHIND
         news = [] if whole else events.after(run.pk, place.seq, limit=FAR_BEHIND)
         fold = queries.whole_page(run) if whole else queries.fold(news, place.seq)
+        steps = condition.recent_steps(run)
         content = render_to_string(
             "runs/_frame.html",
             {
                 "run": run,
-                "status": queries.status(run),
+                "status": queries.status(run, steps),
+                "findings": condition.diagnosis(run, steps),
+                "spending": spending(run, list(steps.values())) if fold.latest else None,
                 "fold": fold,
                 "latest": fold.latest,
                 "first": queries.first_step(run) if fold.latest else None,

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from gpu_worker import types
 
@@ -24,6 +25,74 @@ class Knob:
     value: Any
     sentence: str
     changed: bool
+
+    @property
+    def written(self) -> str:
+        """The value as people read it."""
+        if self.value is None:
+            return _("the loss's own") if self.name.startswith("clip_") else "–"
+        if isinstance(self.value, bool):
+            return _("on") if self.value else _("off")
+        return str(self.value) or "–"
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Knobs that belong together."""
+
+    title: str
+    knobs: list[Knob]
+
+
+SHELVES = {
+    gettext_lazy("Practice"): (
+        "environment",
+        "base_model",
+        "seed",
+        "steps",
+        "groups_per_step",
+        "group_size",
+        "sampling_budget",
+        "curriculum",
+        "tie_tolerance",
+    ),
+    gettext_lazy("Tries"): (
+        "max_turns",
+        "max_tokens",
+        "max_context",
+        "temperature",
+        "samplers",
+        "sampler_dtype",
+        "off_policy_steps",
+    ),
+    gettext_lazy("Algorithm"): (
+        "loss",
+        "clip_low",
+        "clip_high",
+        "loss_mean",
+        "advantage_scale",
+        "importance",
+        "importance_cap",
+        "kl_coefficient",
+        "kl_in",
+    ),
+    gettext_lazy("Weights"): (
+        "learning_rate",
+        "final_learning_rate",
+        "weight_decay",
+        "max_grad_norm",
+        "optimizer_steps",
+        "lora_rank",
+        "lora_alpha",
+    ),
+    gettext_lazy("Reward"): ("reward", "judge_model", "rubric"),
+    gettext_lazy("Measuring and keeping"): (
+        "eval_every",
+        "eval_scenarios",
+        "val_scenarios",
+        "keep_checkpoints",
+    ),
+}
 
 
 @cache
@@ -39,15 +108,20 @@ def sentences() -> dict[str, str]:
     return found
 
 
+def shelves(config: dict[str, Any]) -> list[Shelf]:
+    """Every knob with its value in this run, shelf by shelf."""
+    found = {knob.name: knob for knob in knobs(config)}
+    return [Shelf(str(title), [found[name] for name in names]) for title, names in SHELVES.items()]
+
+
 def knobs(config: dict[str, Any]) -> list[Knob]:
     """Every knob with its value in this run; `changed` if it has a default and this is not it."""
     shown = []
     for field in fields(types.Job):
         if field.name in HIDDEN or field.name not in sentences():
             continue
-        default = None if field.default is MISSING else field.default
-        value = config.get(field.name, default)
-        if value is None:
-            continue
-        shown.append(Knob(field.name, value, _(sentences()[field.name]), default not in (None, value)))
+        required = field.default is MISSING
+        value = config.get(field.name, None if required else field.default)
+        changed = not required and value != field.default
+        shown.append(Knob(field.name, value, _(sentences()[field.name]), changed))
     return shown

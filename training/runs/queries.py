@@ -16,7 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from training.models import Event, Group, Run, StepMetrics
-from training.runs import words
+from training.runs import condition, learner, words
+from training.runs.condition import Steps
 from training.runs.eta import Remaining, remaining
 from training.runs.sparkline import Sparkline, sparkline
 
@@ -97,6 +98,12 @@ class Fold:
         return {label: sorted(tiles, key=lambda group: group.index) for label, tiles in self.tiles.items()}
 
     @property
+    def learner(self) -> list[learner.Row]:
+        """The learner's figures of the steps, thinned out where there are more than charts can show."""
+        steps = (row for row in self.curve if row["kind"] == "step")
+        return learner.thinned([learner.row(row["seq"], row["step"], row["metrics"]) for row in steps])
+
+    @property
     def latest(self) -> dict[str, Any] | None:
         """The newest training step of the curve."""
         return next((row for row in reversed(self.curve) if row["kind"] == "step"), None)
@@ -125,27 +132,25 @@ def home(user: User) -> dict[str, Any]:
 
 
 def _run_card(run: Run) -> RunCard:
-    rewards, seconds = _rewards_and_seconds(run)
+    steps = condition.recent_steps(run)
     return RunCard(
         run=run,
         happening=words.happening(run),
         headline=words.headline(run),
         percent=_percent(run),
-        curve=sparkline(rewards),
-        remaining=_remaining(run, seconds),
+        curve=sparkline(_known(steps, "reward")),
+        remaining=_remaining(run, steps),
     )
 
 
-def _rewards_and_seconds(run: Run) -> tuple[list[float], list[float]]:
-    newest = StepMetrics.objects.filter(run=run).order_by("-step").values_list("values", flat=True)[:200]
-    values = list(newest)[::-1]
-    rewards, seconds = ([v[name] for v in values if v[name] is not None] for name in ("reward", "seconds"))
-    return rewards, seconds
+def _known(steps: Steps, name: str) -> list[float]:
+    return [value for metrics in steps.values() if (value := metrics.get(name)) is not None]
 
 
-def _remaining(run: Run, seconds: Sequence[float]) -> Remaining | None:
+def _remaining(run: Run, steps: Steps) -> Remaining | None:
     left = run.steps - run.step
-    return remaining(seconds, left) if run.state == Run.State.TRAINING and left > 0 else None
+    training = run.state == Run.State.TRAINING and left > 0
+    return remaining(_known(steps, "seconds"), left) if training else None
 
 
 def _percent(run: Run) -> int:
@@ -157,17 +162,11 @@ def _percent(run: Run) -> int:
 
 def head_key(run: Run) -> tuple[object, ...]:
     """Changes when the head of a run's page must be drawn again; the same in every language."""
-    shown = (run.state, run.wish, run.step, run.steps, run.error, bool(run.summary), _silent(run))
-    return (*shown, *sorted(run.progress.items()))
+    shown = (run.state, run.wish, run.step, run.steps, run.error, bool(run.summary))
+    return (*shown, condition.silent(run), condition.stalled(run), *sorted(run.progress.items()))
 
 
-def _silent(run: Run) -> bool:
-    """Somebody should be working on it, and nobody has said so for a while."""
-    return run.state in Run.ACTIVE and run.lease_until is not None and run.lease_until < timezone.now()
-
-
-def status(run: Run) -> Status:
-    _rewards, seconds = _rewards_and_seconds(run)
+def status(run: Run, steps: Steps) -> Status:
     progress = run.progress if run.state in Run.ACTIVE else {}
     training = run.state == Run.State.TRAINING
     return Status(
@@ -179,8 +178,8 @@ def status(run: Run) -> Status:
         total=progress.get("total", 0),
         percent=_percent(run),
         step_now=min(run.step + 1, run.steps) if training else run.step,
-        remaining=_remaining(run, seconds),
-        silent=_silent(run),
+        remaining=_remaining(run, steps),
+        silent=condition.silent(run),
     )
 
 

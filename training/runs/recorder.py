@@ -140,7 +140,7 @@ class Recorder:
         events.ring(run_id)
 
     def _fenced(self, **columns: Any) -> None:
-        """Change the run's row, which also locks it, if the lease still holds; and note that there was news."""
+        """Change the run's row, which also locks it, if the lease still holds, and note the time."""
         if not self._lease.row().filter(state__in=Run.ACTIVE).update(reported_at=Now(), **columns):
             raise LeaseLost
 

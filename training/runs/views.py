@@ -11,8 +11,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from training.access import run_of
 from training.models import Run
-from training.runs import queries, services, words
-from training.runs.knobs import knobs
+from training.runs import condition, queries, services, words
+from training.runs.algorithm import phrases
+from training.runs.knobs import shelves
+from training.runs.learner import CHARTS, COLUMNS
+from training.runs.spending import spending
 
 
 def _person(request: HttpRequest) -> User:
@@ -53,17 +56,23 @@ def start_demo(request: HttpRequest) -> HttpResponse:
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     found = run_of(request, run_id)
     fold = queries.whole_page(found)
+    steps = condition.recent_steps(found)
     return render(
         request,
         "runs/run.html",
         {
             "run": found,
-            "status": queries.status(found),
+            "status": queries.status(found, steps),
+            "findings": condition.diagnosis(found, steps),
+            "spending": spending(found, list(steps.values())),
             "fold": fold,
             "latest": fold.latest,
+            "charts": CHARTS,
+            "columns": COLUMNS,
+            "algorithm": phrases(found.config),
             "first": queries.first_step(found),
             "counts": queries.counts(found),
-            "knobs": knobs(found.config),
+            "shelves": shelves(found.config),
         },
     )
 
@@ -113,7 +122,8 @@ def _wish(request: HttpRequest, run_id: int, ask: Callable[[Run], None]) -> Http
     except services.Refused as refused:
         refusal = str(refused)
     found.refresh_from_db()
-    context = {"run": found, "status": queries.status(found), "refusal": refusal}
+    status = queries.status(found, condition.recent_steps(found))
+    context = {"run": found, "status": status, "refusal": refusal}
     return render(request, "runs/_head.html", context)
 
 
