@@ -28,7 +28,8 @@ from training.runs import lease, services, tasks, worker
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KNOBS = ("steps", "groups_per_step", "group_size", "max_turns", "max_tokens", "max_context", "learning_rate",
-         "lora_rank", "lora_alpha", "eval_every", "eval_scenarios", "val_scenarios", "seed")  # fmt: skip
+         "lora_rank", "lora_alpha", "eval_every", "eval_scenarios", "val_scenarios", "seed",
+         "samplers")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +40,30 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def small_runs(user: User, model: Path) -> Iterator[Run]:
     """Runs of the same small job: next(small_runs) is queued and ready to be trained."""
+    yield from queued(user, model)
+
+
+@pytest.fixture
+def crewed_runs(user: User, model: Path) -> Iterator[Run]:
+    """The same with two processes that play."""
+    yield from queued(user, model, samplers=2)
+
+
+def queued(user: User, model: Path, **knobs: object) -> Iterator[Iterator[Run]]:
     job = small_run.small_job(Path("unused"))
     agent = Agent.objects.create(owner=user, name="Small", environment=job.environment, base_model=str(model))
     Scenario.objects.bulk_create(
         Scenario(agent=agent, key=s.id, split=s.split, messages=list(s.messages), expect=s.expect)
         for s in job.scenarios
     )
-    config = {knob: getattr(job, knob) for knob in KNOBS}
+    config = {knob: getattr(job, knob) for knob in KNOBS} | knobs
 
     def runs() -> Iterator[Run]:
         for number in range(100):
             name = f"small-{number}"
             yield services.start_run(owner=user, agent=agent, name=name, config=config, request_id=name)
 
-    return runs()
+    yield runs()
 
 
 @pytest.fixture
@@ -68,7 +79,7 @@ def what_happened(run: Run) -> list[tuple[str, object]]:
     for event in run.events.exclude(kind="state"):
         payload = {k: v for k, v in event.payload.items() if not k.endswith("_id")}
         if event.kind == "step":
-            payload["metrics"] = {k: v for k, v in payload["metrics"].items() if "seconds" not in k}
+            payload["metrics"] = {k: v for k, v in payload["metrics"].items() if "second" not in k}
         told.append((event.key, payload))
     return sorted(told, key=lambda pair: pair[0])
 
@@ -272,6 +283,40 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost_or_doubled(
     small_runs: Iterator[Run], killable: Killable
 ) -> None:
     kill_and_compare(small_runs, killable, [0.3, 0.7])
+
+
+def players_of(pid: int) -> list[int]:
+    """The processes that play for a worker, oldest first."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_losing_a_process_that_plays_is_as_good_as_losing_the_worker(
+    crewed_runs: Iterator[Run], killable: Killable
+) -> None:
+    whole, run = killable.finish(next(crewed_runs)), next(crewed_runs)
+    child = killable.start(run)
+    wait_for_step(run, 2)
+    os.kill(players_of(child)[-1], signal.SIGKILL)
+    assert killable.ended() == worker.LOST
+    run.refresh_from_db()
+    assert run.pk in lease.waiting() and run.state in Run.ACTIVE
+    killable.finish(run)
+    assert run.summary["weights_sha256"] == whole.summary["weights_sha256"]
+    assert what_happened(run) == what_happened(whole)
+
+
+def test_a_killed_worker_takes_its_players_with_it(crewed_runs: Iterator[Run], killable: Killable) -> None:
+    run = next(crewed_runs)
+    child = killable.start(run)
+    wait_for_step(run, 1)
+    players = players_of(child)
+    os.kill(child, signal.SIGKILL)
+    killable.ended()
+    assert len(players) == 2
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in players) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in players)
 
 
 @pytest.mark.slow

@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 
 STALLED_AFTER = 1800.0
 """Seconds without a report after which a trainer counts as hung and gives up its lease."""
+LOST = 75
+"""Exit status of a worker that leaves its run to whoever finds it."""
 ENDED = {"done": Run.State.DONE, "paused": Run.State.PAUSED, "stopped": Run.State.CANCELLED}
 WISHED = {"pause": Run.State.PAUSED, "stop": Run.State.CANCELLED}
 
@@ -172,7 +174,7 @@ def _alive(recorder: Recorder) -> bool:
 def _leave(reason: str) -> NoReturn:
     """Stop at once, from whatever thread: nothing may be written or trained under a lost lease."""
     print(reason, file=sys.stderr, flush=True)
-    os._exit(75)
+    os._exit(LOST)
 
 
 @contextmanager
