@@ -4,12 +4,13 @@ Deciding whether a run may start is the services' business; this file only knows
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from gpu_worker import algorithms
 from gpu_worker.types import Job, Scenario
 from training.models import Agent, Run
 from training.runs.rows import clean
@@ -69,12 +70,8 @@ RANGES = {
 TEXTS = {"base_model": 300, "system_prompt": 20_000, "judge_model": 200, "rubric": 20_000}
 SWITCHES = ("curriculum",)
 CHOICES = {
+    **algorithms.CHOICES,
     "sampler_dtype": ("float32", "bfloat16"),
-    "loss": ("cispo", "ppo", "gspo"),
-    "loss_mean": ("token", "try", "constant"),
-    "advantage_scale": ("batch", "group", "none"),
-    "importance": ("none", "truncate", "mask"),
-    "kl_in": ("loss", "advantage"),
     "reward": ("ruler", "checks", "environment"),
 }
 
@@ -87,7 +84,7 @@ def complaint(config: Mapping[str, Any]) -> str | None:
             return found
     if config.get("max_tokens", 0) > config.get("max_context", Job.max_context):
         return _("max_tokens must not be larger than max_context.")
-    return None
+    return algorithms.refusal(replace(Job(run="", environment=""), **config))
 
 
 def frozen_config(agent: Agent, config: Mapping[str, Any]) -> dict[str, Any]:

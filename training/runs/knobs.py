@@ -44,55 +44,70 @@ class Shelf:
     knobs: list[Knob]
 
 
-SHELVES = {
-    gettext_lazy("Practice"): (
-        "environment",
-        "base_model",
-        "seed",
-        "steps",
-        "groups_per_step",
-        "group_size",
-        "sampling_budget",
-        "curriculum",
-        "tie_tolerance",
+SHELVES = (
+    (
+        gettext_lazy("Practice"),
+        (
+            "environment",
+            "base_model",
+            "seed",
+            "steps",
+            "groups_per_step",
+            "group_size",
+            "sampling_budget",
+            "curriculum",
+            "tie_tolerance",
+        ),
     ),
-    gettext_lazy("Tries"): (
-        "max_turns",
-        "max_tokens",
-        "max_context",
-        "temperature",
-        "samplers",
-        "sampler_dtype",
-        "off_policy_steps",
+    (
+        gettext_lazy("Tries"),
+        (
+            "max_turns",
+            "max_tokens",
+            "max_context",
+            "temperature",
+            "samplers",
+            "sampler_dtype",
+            "off_policy_steps",
+        ),
     ),
-    gettext_lazy("Algorithm"): (
-        "loss",
-        "clip_low",
-        "clip_high",
-        "loss_mean",
-        "advantage_scale",
-        "importance",
-        "importance_cap",
-        "kl_coefficient",
-        "kl_in",
+    (
+        gettext_lazy("Algorithm"),
+        (
+            "loss",
+            "clip_low",
+            "clip_high",
+            "loss_mean",
+            "advantage_scale",
+            "importance",
+            "importance_cap",
+            "kl_coefficient",
+            "kl_in",
+        ),
     ),
-    gettext_lazy("Weights"): (
-        "learning_rate",
-        "final_learning_rate",
-        "weight_decay",
-        "max_grad_norm",
-        "optimizer_steps",
-        "lora_rank",
-        "lora_alpha",
+    (
+        gettext_lazy("Weights"),
+        (
+            "learning_rate",
+            "final_learning_rate",
+            "weight_decay",
+            "max_grad_norm",
+            "optimizer_steps",
+            "lora_rank",
+            "lora_alpha",
+        ),
     ),
-    gettext_lazy("Reward"): ("reward", "judge_model", "rubric"),
-    gettext_lazy("Measuring and keeping"): (
-        "eval_every",
-        "eval_scenarios",
-        "val_scenarios",
-        "keep_checkpoints",
+    (gettext_lazy("Reward"), ("reward", "judge_model", "rubric")),
+    (
+        gettext_lazy("Measuring and keeping"),
+        (
+            "eval_every",
+            "eval_scenarios",
+            "val_scenarios",
+            "keep_checkpoints",
+        ),
     ),
-}
+)
 
 
 @cache
@@ -111,7 +126,7 @@ def sentences() -> dict[str, str]:
 def shelves(config: dict[str, Any]) -> list[Shelf]:
     """Every knob with its value in this run, shelf by shelf."""
     found = {knob.name: knob for knob in knobs(config)}
-    return [Shelf(str(title), [found[name] for name in names]) for title, names in SHELVES.items()]
+    return [Shelf(str(title), [found[name] for name in names]) for title, names in SHELVES]
 
 
 def knobs(config: dict[str, Any]) -> list[Knob]:
