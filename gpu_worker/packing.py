@@ -4,39 +4,26 @@ All segments of a micro-batch are sorted and laid out as a forest in depth-first
 several segments reach through the same ids is one node, so the system prompt is computed once for the
 whole micro-batch, a scenario once for its group, and equal first turns once for the tries that share
 them. A node attends to its ancestors and itself. Because the order is depth-first, the nodes below a
-run of tokens are one contiguous range, and attention is a handful of dense blocks without any mask.
+run of tokens are one contiguous range: `tree_attention.py` computes with that, `token_logprobs.py` turns
+final states into log-probabilities. Losses are `grpo.py`'s business.
 
-It offers `packs` (the layout), `attention_over` (what a decoder is given as its attention) and
-`token_logprobs` (without ever keeping a tokens × vocabulary tensor). Losses are `grpo.py`'s business.
+Source: tree training for agents, arXiv 2511.00413 and 2602.00482.
 
-Sources: tree training for agents, arXiv 2511.00413 and 2602.00482; merging attention blocks by their
-log-sum-exp, FlashAttention-2, arXiv 2307.08691.
-
-Shapes: N nodes, M different sampled nodes, T sampled tokens counted once per try, H heads, K key/value
-heads, D head size, C hidden size, V vocabulary, B tries.
+Shapes: N nodes, M different sampled nodes, T sampled tokens counted once per try, B tries.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
 
+from gpu_worker.token_logprobs import token_logprobs
+from gpu_worker.tree_attention import Edge, attention_over
 from gpu_worker.types import Segment
 
-CHUNK = 1024
-"""Rows of logits that exist at a time."""
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A run of nodes without a branch: nodes start … end - 1; all nodes below it are end … below - 1."""
-
-    start: int
-    end: int
-    below: int
+__all__ = ["Line", "Pack", "attention_over", "packs", "token_logprobs"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +41,19 @@ class Pack:
     advantages_T: Tensor
     try_T: Tensor
     """Which try of this micro-batch (0 … B - 1) the T-th sampled token is of."""
+    lines: tuple[tuple["Line", int], ...]
+    """What it was made of, sorted, each with its try."""
+
+    def to(self, device: torch.device) -> "Pack":
+        """The same with its tensors on another device."""
+        tensors = {f.name: getattr(self, f.name) for f in fields(self) if f.name.endswith(("_N", "_M", "_T"))}
+        return replace(self, **{name: tensor.to(device) for name, tensor in tensors.items()})
+
+    def of_tries(self, numbers: range) -> tuple["Pack", Tensor]:
+        """Only these tries, and which of the T sampled tokens are theirs, in the same order."""
+        lines = [(line, number) for line, number in self.lines if number in numbers]
+        first, last = numbers.start, numbers.stop - 1
+        return _pack(lines), ((self.try_T >= first) & (self.try_T <= last)).nonzero().squeeze(-1)
 
 
 Line = tuple[Segment, float]
@@ -81,7 +81,7 @@ def packs(lines: Sequence[Line], token_budget: int, tries: Sequence[int] | None 
         if chunks[-1].nodes > share or (chunks[-1].nodes and chunks[-1].with_(unit) > token_budget):
             chunks.append(_Chunk())
         chunks[-1].add(unit)
-    return [_pack(chunk) for chunk in chunks]
+    return [_pack(chunk.lines) for chunk in chunks]
 
 
 def _order(line: Line) -> tuple[tuple[int, ...], float]:
@@ -132,13 +132,13 @@ def _shared(a: tuple[int, ...], b: tuple[int, ...]) -> int:
     return low
 
 
-def _pack(chunk: _Chunk) -> Pack:
-    """The forest of a chunk. Raises ValueError where a segment's very first token was sampled."""
+def _pack(lines: Sequence[tuple[Line, int]]) -> Pack:
+    """The forest of sorted lines, each with its try. Raises ValueError where a first token was sampled."""
     forest = _Forest()
     rows: dict[int, int] = {}
     row_T: list[int] = []
     sampled: list[tuple[float, float, int]] = []
-    for (segment, advantage), number in chunk.lines:
+    for (segment, advantage), number in lines:
         path = forest.add(segment.ids)
         if segment.mask[0]:
             raise ValueError("the first token of a segment cannot have been sampled: nothing predicts it")
@@ -156,6 +156,7 @@ def _pack(chunk: _Chunk) -> Pack:
         old_logprobs_T=torch.tensor([logprob for logprob, _, _ in sampled]),
         advantages_T=torch.tensor([advantage for _, advantage, _ in sampled]),
         try_T=torch.tensor([number for _, _, number in sampled]),
+        lines=tuple(lines),
     )
 
 
@@ -200,112 +201,3 @@ class _Forest:
     def edges(self) -> tuple[Edge, ...]:
         self._close_below(0)
         return tuple(sorted(self._closed, key=lambda edge: edge.start))
-
-
-def attention_over(edges: tuple[Edge, ...]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """attend(q [N, H, D], k [N, K, D], v [N, K, D]) -> [N, H, D]: each node over its ancestors and itself."""
-
-    def attend(q_NHD: Tensor, k_NKD: Tensor, v_NKD: Tensor) -> Tensor:
-        repeats = q_NHD.shape[1] // k_NKD.shape[1]
-        if repeats > 1:
-            k_NKD, v_NKD = (x.repeat_interleave(repeats, dim=1) for x in (k_NKD, v_NKD))
-        return _TreeAttention.apply(q_NHD, k_NKD, v_NKD, edges)
-
-    return attend
-
-
-_block = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-_block_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
-
-
-class _TreeAttention(torch.autograd.Function):
-    """Attention as blocks: each edge within itself (causal), then everything below it over the edge (full).
-
-    Block results are merged by their log-sum-exp. In the backward pass each block is given the final
-    output and log-sum-exp, with which its own gradients are exact and simply add up.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, q_NHD: Tensor, k_NHD: Tensor, v_NHD: Tensor, edges: tuple[Edge, ...]) -> Tensor:
-        q, k, v = (x.transpose(0, 1).unsqueeze(0) for x in (q_NHD, k_NHD, v_NHD))
-        out_NHD = torch.empty(q_NHD.shape)
-        lse_NH = torch.empty(q_NHD.shape[:2])
-        for edge in edges:
-            own = slice(edge.start, edge.end)
-            out, lse = _block(q[:, :, own], k[:, :, own], v[:, :, own], 0.0, True)
-            out_NHD[own], lse_NH[own] = out[0].transpose(0, 1), lse[0].T
-        for edge in edges:
-            if edge.below > edge.end:
-                own, below = slice(edge.start, edge.end), slice(edge.end, edge.below)
-                out, lse = _block(q[:, :, below], k[:, :, own], v[:, :, own], 0.0, False)
-                _merge(out_NHD[below], lse_NH[below], out[0].transpose(0, 1), lse[0].T)
-        ctx.save_for_backward(q_NHD, k_NHD, v_NHD, out_NHD, lse_NH)
-        ctx.edges = edges
-        return out_NHD
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors
-        q, k, v, out, grad = (x.transpose(0, 1).unsqueeze(0) for x in (*saved[:4], grads[0]))
-        lse = saved[4].T.unsqueeze(0)
-        dq, dk, dv = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
-
-        def add_block(asking: slice, own: slice, causal: bool) -> None:
-            query = (x[:, :, asking] for x in (grad, q))
-            result = (out[:, :, asking], lse[:, :, asking])
-            parts = _block_backward(*query, k[:, :, own], v[:, :, own], *result, 0.0, causal)
-            dq[:, :, asking] += parts[0]
-            dk[:, :, own] += parts[1]
-            dv[:, :, own] += parts[2]
-
-        for edge in ctx.edges:
-            own = slice(edge.start, edge.end)
-            add_block(own, own, True)
-            if edge.below > edge.end:
-                add_block(slice(edge.end, edge.below), own, False)
-        return *(x[0].transpose(0, 1) for x in (dq, dk, dv)), None
-
-
-def _merge(out_NHD: Tensor, lse_NH: Tensor, more_NHD: Tensor, more_lse_NH: Tensor) -> None:
-    """Join the softmax over one set of keys, in place, with that over another set."""
-    joint_NH = torch.logaddexp(lse_NH, more_lse_NH)
-    out_NHD.mul_(torch.exp(lse_NH - joint_NH).unsqueeze(-1))
-    out_NHD.addcmul_(more_NHD, torch.exp(more_lse_NH - joint_NH).unsqueeze(-1))
-    lse_NH.copy_(joint_NH)
-
-
-def token_logprobs(hidden_MC: Tensor, head_VC: Tensor, targets_M: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probability [M] of each target and entropy [M] of its distribution (the latter without gradient).
-
-    Logits are made in chunks, forward and again backward; the head itself gets no gradient.
-    """
-    return _TokenLogprobs.apply(hidden_MC, head_VC, targets_M)
-
-
-class _TokenLogprobs(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, hidden_MC: Tensor, head_VC: Tensor, targets_M: Tensor) -> tuple[Tensor, Tensor]:
-        logprobs, lses, entropies = [], [], []
-        for hidden, targets in zip(hidden_MC.split(CHUNK), targets_M.split(CHUNK), strict=True):
-            logits = hidden @ head_VC.T
-            lse = logits.logsumexp(-1)
-            logprobs.append(logits.gather(-1, targets.unsqueeze(-1)).squeeze(-1) - lse)
-            chances = torch.exp(logits - lse.unsqueeze(-1))
-            entropies.append(lse - torch.linalg.vecdot(chances, logits))
-            lses.append(lse)
-        ctx.save_for_backward(hidden_MC, head_VC, targets_M, torch.cat(lses))
-        entropy_M = torch.cat(entropies)
-        ctx.mark_non_differentiable(entropy_M)
-        return torch.cat(logprobs), entropy_M
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        hidden_MC, head_VC, targets_M, lse_M = ctx.saved_tensors
-        found = []
-        for hidden, targets, lse, grad in zip(
-            *(x.split(CHUNK) for x in (hidden_MC, targets_M, lse_M, grads[0])), strict=True
-        ):
-            dlogits = torch.exp(hidden @ head_VC.T - lse.unsqueeze(-1)) * -grad.unsqueeze(-1)
-            dlogits[torch.arange(len(targets)), targets] += grad
-            found.append(dlogits @ head_VC)
-        return torch.cat(found), None, None

@@ -22,11 +22,12 @@ class Learned:
     clipped: int
     ratio_T: Tensor
     kl: float | None
+    kl_tokens: int
 
 
 def metrics(learned: Sequence[Learned], tokens: int) -> dict[str, float]:
-    """Token means of what is shown; KL over the micro-batches in which it was measured."""
-    measured = [(part.kl, part.tokens) for part in learned if part.kl is not None]
+    """Token means of what is shown; KL over the tokens of which it was measured."""
+    measured = [(part.kl, part.kl_tokens) for part in learned if part.kl is not None]
     return {
         "entropy": sum(part.entropy for part in learned) / tokens,
         "clip_fraction": sum(part.clipped for part in learned) / tokens,

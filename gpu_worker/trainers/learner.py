@@ -32,6 +32,8 @@ from gpu_worker.types import Batch, Group, Job
 TOKEN_BUDGET = 1536
 """Nodes of a micro-batch: large enough to keep a core busy, small enough for a laptop's memory."""
 BETAS = (0.9, 0.99)
+SHOWN = 16
+"""Where KL to the base is only shown, it is measured on one try in so many, and at least on one."""
 OPTIMIZER = "optimizer.safetensors"
 RANDOM = "random.safetensors"
 
@@ -42,9 +44,16 @@ class Lesson:
 
     pack: Pack
     base_T: Tensor | None = None
-    """Log-probabilities of the base model."""
+    """Log-probabilities of the base model, of all sampled tokens or of those named in base_at."""
+    base_at: Tensor | None = None
     proximal_T: Tensor | None = None
     """Log-probabilities of the policy before the step's first update; None means those of now."""
+
+    def kl(self, logprobs_T: Tensor) -> Tensor | None:
+        """KL to the base of each token where the base is known, if it is anywhere."""
+        if self.base_T is None:
+            return None
+        return kl_to_base(logprobs_T if self.base_at is None else logprobs_T[self.base_at], self.base_T)
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,7 @@ class Learner(ABC):
         size = Size(sum(len(lesson.pack.row_T) for lesson in lessons), tries)
         if not size.tokens:
             return {"tokens": 0.0, "nodes": 0.0, "skipped": 1.0}
-        lessons = self._with_base(lessons, pool)
+        lessons = self._with_base(lessons, size, pool)
         learned = list(pool.map(lambda lesson: self._learn(lesson, size), lessons))
         loss = sum(part.loss for part in learned)
         norm = self._set_gradients(learned)
@@ -131,17 +140,24 @@ class Learner(ABC):
         }
         return {key: value if math.isfinite(value) else 0.0 for key, value in shown.items()}
 
-    def _with_base(self, lessons: Sequence[Lesson], pool: ThreadPoolExecutor) -> list[Lesson]:
-        """With the base model's log-probabilities: of all lessons if they are penalised, else of one drawn
-        by chance, to be shown. A penalty in the advantages is taken off them here."""
+    def _with_base(self, lessons: Sequence[Lesson], size: Size, pool: ThreadPoolExecutor) -> list[Lesson]:
+        """With the base model's log-probabilities: of all lessons if they are penalised, else of a few tries
+        drawn by chance, to be shown. A penalty in the advantages is taken off them here."""
+        if self.job.kl_coefficient == 0:
+            return self._with_some_base(lessons, max(1, size.tries // SHOWN))
+        found = pool.map(lambda lesson: _measured(self.base, lesson.pack), lessons)
+        known = [replace(lesson, base_T=T) for lesson, T in zip(lessons, found, strict=True)]
+        return self._penalised(known) if self.job.kl_in == "advantage" else known
+
+    def _with_some_base(self, lessons: Sequence[Lesson], tries: int) -> list[Lesson]:
+        """`tries` that lie side by side share most of what is computed; they are all of one lesson."""
         drawn = int(torch.randint(len(lessons), (), generator=self.random))
-        penalised = self.job.kl_coefficient > 0
-        at = [i for i in range(len(lessons)) if penalised or i == drawn]
-        found = pool.map(lambda i: _measured(self.base, lessons[i].pack), at)
-        known = list(lessons)
-        for i, base_T in zip(at, found, strict=True):
-            known[i] = replace(lessons[i], base_T=base_T)
-        return self._penalised(known) if penalised and self.job.kl_in == "advantage" else known
+        pack = lessons[drawn].pack
+        held = int(pack.try_T.max()) + 1
+        first = int(torch.randint(max(1, held - tries + 1), (), generator=self.random))
+        few, base_at = pack.of_tries(range(first, min(held, first + tries)))
+        known = replace(lessons[drawn], base_T=_measured(self.base, few), base_at=base_at)
+        return [*lessons[:drawn], known, *lessons[drawn + 1 :]]
 
     def _penalised(self, lessons: Sequence[Lesson]) -> list[Lesson]:
         kl = [known.pack.old_logprobs_T - known.base_T for known in lessons if known.base_T is not None]
@@ -159,8 +175,8 @@ class Learner(ABC):
         logprobs_T = logprobs_M[pack.row_T]
         token_loss = self._token_loss(lesson, logprobs_T)
         loss_T = token_loss.loss_T
-        kl_T = None if lesson.base_T is None else kl_to_base(logprobs_T, lesson.base_T)
-        if kl_T is not None and job.kl_in == "loss":
+        kl_T = lesson.kl(logprobs_T)
+        if kl_T is not None and job.kl_coefficient > 0 and job.kl_in == "loss":
             loss_T = loss_T + job.kl_coefficient * kl_T
         counts = {"tokens": size.tokens, "tries": size.tries, "max_tokens": job.max_tokens}
         loss = torch.dot(loss_T, mean_weights(job.loss_mean, pack.try_T, **counts))
@@ -174,6 +190,7 @@ class Learner(ABC):
             clipped=int(token_loss.clipped_T.sum()),
             ratio_T=torch.exp(logprobs_T.detach() - pack.old_logprobs_T),
             kl=None if kl_T is None else kl_T.sum().item(),
+            kl_tokens=0 if kl_T is None else len(kl_T),
         )
 
     def _token_loss(self, lesson: Lesson, logprobs_T: Tensor) -> TokenLoss:

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from gpu_worker.engines.embedded.decoder import Decoder, causal
 from gpu_worker.grpo import cispo
-from gpu_worker.packing import CHUNK, Line, attention_over, packs, token_logprobs
+from gpu_worker.packing import Line, packs
+from gpu_worker.token_logprobs import token_logprobs
+from gpu_worker.tree_attention import attention_over
 from gpu_worker.types import Segment
 
 VOCABULARY = 60
@@ -146,15 +148,11 @@ def test_a_sampled_first_token_is_refused() -> None:
         packs([(Segment((1, 2), (-1.0, -1.0), (True, True)), 1.0)], 10)
 
 
-def test_log_probabilities_are_the_same_across_chunks() -> None:
-    generator = torch.Generator().manual_seed(0)
-    hidden_MC = torch.randn(CHUNK + 9, 8, generator=generator).requires_grad_()
-    head_VC = torch.randn(30, 8, generator=generator)
-    targets_M = torch.randint(30, (CHUNK + 9,), generator=generator)
-    weights_M = torch.randn(CHUNK + 9, generator=generator)
-    found, _ = token_logprobs(hidden_MC, head_VC, targets_M)
-    plain = (hidden_MC @ head_VC.T).log_softmax(-1).gather(-1, targets_M[:, None])[:, 0]
-    torch.testing.assert_close(found, plain)
-    (one,) = torch.autograd.grad((plain * weights_M).sum(), hidden_MC)
-    (other,) = torch.autograd.grad((found * weights_M).sum(), hidden_MC)
-    torch.testing.assert_close(other, one)
+def test_a_few_tries_can_be_taken_out_of_a_micro_batch() -> None:
+    lines = [line for seed in range(3) for line in a_tree(random.Random(seed))]
+    (pack,) = packs(lines, 10_000, [at // 2 for at in range(len(lines))])
+    few, at = pack.of_tries(range(1, 3))
+    assert torch.equal(few.old_logprobs_T, pack.old_logprobs_T[at])
+    assert torch.equal(few.targets_M[few.row_T], pack.targets_M[pack.row_T][at])
+    assert set(pack.try_T[at].tolist()) == {1, 2}
+    assert len(few.ids_N) < len(pack.ids_N)
