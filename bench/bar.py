@@ -65,7 +65,7 @@ class Bar:
     ours: Ours
     theirs: Theirs | None = None
     settings: tuple[Setting, ...] = ({},)
-    """Ways to run the peer; each is tried once, and the best is measured."""
+    """Ways to run the peer; each is tried once, and the best is measured. A quick try takes the first."""
     peer: str = ""
     """The peer by name and version, for people: "TRL GRPOTrainer 1.16.0"."""
     needs: tuple[str, ...] = ()

@@ -1,33 +1,23 @@
-"""The peer's side of the grpo-step bar: TRL's GRPOTrainer, in its own environment (bench/.peers).
+"""TRL's side of C4: GRPOTrainer.train() on the same prompts.
 
-    python bench/trl_step.py WORKLOAD.json '{"threads": 2, "micro_batch": 32}'   seconds of each timed step
-    python bench/trl_step.py WORKLOAD.json --logprobs SAMPLES.json               log-probabilities of samples
-
-Same weights, prompts, group size, LoRA, loss and reward as ArtWeb's side; settings that cost TRL time and
-are not part of the task are off (gradient checkpointing, bf16 emulation, checkpoints, logging).
+python -m bench.sides.trl_step WORKLOAD.json '{"threads": 2, "micro_batch": 32, "dtype": "float32"}' STEPS
+python -m bench.sides.trl_step WORKLOAD.json --logprobs SAMPLES.json   log-probabilities of our samples
 """
 
+from __future__ import annotations
+
 import json
-import os
+import statistics
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-SETTINGS = json.loads(sys.argv[2]) if sys.argv[2].startswith("{") else {"threads": 1, "micro_batch": 1}
-os.environ["OMP_NUM_THREADS"] = str(SETTINGS["threads"])
-os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
-os.environ["HF_HUB_OFFLINE"] = "1"
-os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
+from bench.sides.trl_trainer import grpo_trainer, set_threads
+from bench.workload import WARM_UP, Workload, read_workload, reward
 
-import torch  # noqa: E402
-from datasets import Dataset  # noqa: E402
-from peft import LoraConfig  # noqa: E402
-from transformers import AutoTokenizer, TrainerCallback  # noqa: E402
-from trl import GRPOConfig, GRPOTrainer  # noqa: E402
-from workload import Workload, read_workload, reward  # noqa: E402
-
+EXACT = {"threads": 1, "micro_batch": 1, "dtype": "float32"}
 TOKENS: list[int] = []
 
 
@@ -38,73 +28,55 @@ def rewards(
     return [reward(completion, index) for index, completion in enumerate(completions)]
 
 
-class Clock(TrainerCallback):
-    """Notes when each step ended."""
+def clock() -> Any:
+    """A callback that notes when each step ended."""
+    from transformers import TrainerCallback
 
-    def __init__(self) -> None:
-        self.ends: list[float] = []
+    class Clock(TrainerCallback):
+        def __init__(self) -> None:
+            self.ends: list[float] = []
 
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.ends.append(time.perf_counter())
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            self.ends.append(time.perf_counter())
+
+    return Clock()
 
 
-def trainer(work: Workload, directory: str, clock: Clock) -> GRPOTrainer:
-    micro_batch = min(SETTINGS["micro_batch"], work.tries)
-    lora = LoraConfig(
-        r=work.lora_rank,
-        lora_alpha=work.lora_alpha,
-        lora_dropout=0.0,
-        target_modules="all-linear",
-        task_type="CAUSAL_LM",
-    )
-    config = GRPOConfig(
-        output_dir=directory,
-        use_cpu=True,
-        bf16=False,
-        gradient_checkpointing=False,
-        model_init_kwargs={"dtype": "float32"},
-        per_device_train_batch_size=micro_batch,
-        gradient_accumulation_steps=work.tries // micro_batch,
-        num_generations=work.group_size,
+def trainer(work: Workload, directory: str, setting: dict[str, Any], steps: int, watch: Any) -> Any:
+    return grpo_trainer(
+        work.model,
+        directory,
+        setting,
+        tries=work.tries,
+        group_size=work.group_size,
+        prompts=work.prompts,
+        reward=rewards,
+        callbacks=[watch],
+        lora=(work.lora_rank, work.lora_alpha),
         max_completion_length=work.max_tokens,
-        max_steps=work.warm_up + work.steps,
-        temperature=1.0,
-        top_k=0,
-        beta=0.0,
-        loss_type="cispo",
-        epsilon=1.0,
-        epsilon_high=5.0,
-        scale_rewards="batch",
+        max_steps=WARM_UP + steps,
         learning_rate=work.learning_rate,
-        lr_scheduler_type="constant",
-        shuffle_dataset=False,
         seed=work.seed,
-        save_strategy="no",
-        logging_strategy="no",
-        report_to="none",
-        disable_tqdm=True,
-    )
-    return GRPOTrainer(
-        model=work.model,
-        reward_funcs=rewards,
-        args=config,
-        train_dataset=Dataset.from_dict({"prompt": list(work.prompts)}),
-        processing_class=AutoTokenizer.from_pretrained(work.model, padding_side="left"),
-        peft_config=lora,
-        callbacks=[clock],
     )
 
 
-def timed(work: Workload, directory: str) -> dict[str, Any]:
-    clock = Clock()
-    trainer(work, directory, clock).train()
-    steps = zip(clock.ends[work.warm_up - 1 :], clock.ends[work.warm_up :], strict=False)
-    return {"seconds": [after - before for before, after in steps], "tokens": TOKENS[work.warm_up :]}
+def timed(work: Workload, directory: str, setting: dict[str, Any], steps: int) -> dict[str, Any]:
+    watch = clock()
+    trainer(work, directory, setting, steps, watch).train()
+    ends = watch.ends
+    seconds = [b - a for a, b in zip(ends[WARM_UP - 1 :], ends[WARM_UP:], strict=False)]
+    return {
+        "figure": statistics.median(seconds),
+        "seconds": [round(one, 4) for one in seconds],
+        "tokens": TOKENS[WARM_UP:],
+    }
 
 
 def logprobs(work: Workload, directory: str, samples: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What TRL's own learner makes of the other side's answers, and how it reads their prompts."""
-    learner = trainer(work, directory, Clock())
+    import torch
+
+    learner = trainer(work, directory, EXACT, 1, clock())
     learner.model.eval()
     told = []
     for sample in samples:
@@ -120,12 +92,15 @@ def logprobs(work: Workload, directory: str, samples: list[dict[str, Any]]) -> l
 
 def main() -> None:
     work = read_workload(Path(sys.argv[1]))
-    torch.set_num_threads(SETTINGS["threads"])
+    exact = sys.argv[2] == "--logprobs"
+    setting = EXACT if exact else json.loads(sys.argv[2])
+    set_threads(setting)
     with tempfile.TemporaryDirectory() as directory:
-        if sys.argv[2] == "--logprobs":
-            told: Any = logprobs(work, directory, json.loads(Path(sys.argv[3]).read_text()))
+        if exact:
+            samples = json.loads(Path(sys.argv[3]).read_text())["samples"]
+            told: dict[str, Any] = {"samples": logprobs(work, directory, samples)}
         else:
-            told = timed(work, directory)
+            told = timed(work, directory, setting, int(sys.argv[3]))
     print(json.dumps(told))
 
 
