@@ -36,7 +36,7 @@ class SmallChart {
     this.seen = false;
     this.place = null;
     this.box.addEventListener("keydown", (event) => this.walk(event));
-    this.box.addEventListener("blur", () => this.plot?.setCursor({ left: -10, top: -10 }));
+    this.box.addEventListener("blur", () => this.plot?.setCursor({ left: -10, top: -10 }, true, true));
   }
 
   /** `columns` holds a list of values by name, `steps` what they belong to. */
@@ -44,7 +44,14 @@ class SmallChart {
     this.steps = steps;
     this.values = this.keys.map((key) => columns.get(key.dataset.line));
     if (this.seen) this.draw();
-    this.tell(null);
+    this.tell(this.place);
+  }
+
+  /** Drawn for the first time when somebody may look at it. */
+  see() {
+    if (this.seen) return;
+    this.seen = true;
+    this.draw();
   }
 
   draw() {
@@ -134,10 +141,11 @@ class SmallChart {
     const last = this.steps.length - 1;
     const here = this.place ?? last;
     const target = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
-    if (target === undefined || !this.plot) return;
+    if (target === undefined || last < 0) return;
     event.preventDefault();
+    this.see();
     const place = Math.min(last, Math.max(0, target));
-    this.plot.setCursor({ left: this.plot.valToPos(this.steps[place], "x"), top: 0 });
+    this.plot?.setCursor({ left: this.plot.valToPos(this.steps[place], "x"), top: 0 }, true, true);
   }
 }
 
@@ -179,13 +187,9 @@ class LearnerCharts extends HTMLElement {
     for (const chart of this.charts.values()) act(chart);
   }
 
-  /** Charts are drawn when they come into sight for the first time. */
   sight(entries) {
     for (const { isIntersecting, target } of entries) {
-      const chart = this.charts.get(target);
-      if (!isIntersecting || chart.seen) continue;
-      chart.seen = true;
-      chart.draw();
+      if (isIntersecting) this.charts.get(target).see();
     }
   }
 

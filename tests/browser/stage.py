@@ -9,6 +9,7 @@ import os
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 
@@ -23,7 +24,7 @@ from django.contrib.sessions.models import Session  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from gpu_worker.types import Report  # noqa: E402
+from gpu_worker.types import Report, StepDone  # noqa: E402
 from tests import stories  # noqa: E402
 from training import access  # noqa: E402
 from training.models import Agent, Checkpoint, Event, Group, Run, RunScenarios, Trajectory  # noqa: E402
@@ -74,6 +75,15 @@ def tell(run: int, reports: int = 10_000) -> int:
     return newest(run)
 
 
+def tell_until(run: int, step: int) -> int:
+    """Record the reports of a story until a step is done."""
+    for report in _stories[run]:
+        _recorders[run](report)
+        if isinstance(report, StepDone) and report.step == step:
+            break
+    return newest(run)
+
+
 def finish(run: int, state: str = "done") -> int:
     summary = stories.summary(Run.objects.get(pk=run)) if state == Run.State.DONE else {}
     _recorders.pop(run).end(state, state, finished_at=timezone.now(), summary=summary)
@@ -119,6 +129,14 @@ def state_and_wish(run: int) -> list[str]:
     return list(Run.objects.values_list("state", "wish").get(pk=run))
 
 
+def fall_silent(run: int, seconds: int) -> None:
+    """As if the trainer had reported nothing for so long, while its worker still holds the run."""
+    now = timezone.now()
+    Run.objects.filter(pk=run).update(
+        reported_at=now - timedelta(seconds=seconds), lease_until=now + timedelta(hours=1)
+    )
+
+
 def keep_checkpoints(run: int) -> None:
     """As if the files of the story's checkpoints were on disk."""
     Checkpoint.objects.filter(run=run).update(kept=True)
@@ -140,6 +158,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         make_run,
         begin,
         tell,
+        tell_until,
         finish,
         say,
         hostile,
@@ -148,6 +167,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         groups,
         tries,
         state_and_wish,
+        fall_silent,
         keep_checkpoints,
         forget_sessions,
     )
