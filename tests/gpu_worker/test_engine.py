@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -134,7 +134,7 @@ def test_a_shared_prefix_equals_an_unshared_one(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = play_all(engine, 8)
-    monkeypatch.setattr(engine.seats, "trunk_room", 0)
+    monkeypatch.setattr("gpu_worker.engines.embedded.seats.WORTH_SHARING", 10_000)
     for one, other in zip(shared, play_all(engine, 8), strict=True):
         assert_close(one, other)
 
@@ -149,7 +149,7 @@ def test_equal_prompts_are_prefilled_once(engine: EmbeddedEngine, monkeypatch: p
     )
     planted: list[int] = []
     monkeypatch.setattr(
-        engine.sampler, "plant", lambda slot, ids, start: (planted.append(len(ids)), plant(slot, ids, start))
+        engine.sampler, "plant", lambda slot, ids, trunk: (planted.append(len(ids)), plant(slot, ids, trunk))
     )
     play_all(engine, 8, turns=1)
     assert len(planted) == 1 and planted[0] > 32
@@ -430,6 +430,106 @@ def test_a_broken_adapter_leaves_the_engine_as_it_was(engine: EmbeddedEngine, tm
     before = play_all(engine, 1)
     with pytest.raises(ModelError):
         engine.use_adapter(tmp_path)
+    assert play_all(engine, 1) == before
+
+
+def other_weights(engine: EmbeddedEngine, seed: int = 1) -> dict[str, torch.Tensor]:
+    """Weights for all linear layers that say something else than the model's own."""
+    generator = torch.Generator().manual_seed(seed)
+    own = {name: p for name, p in engine.weights.pristine.items() if name.endswith("_proj.weight")}
+    return {name: p + 0.05 * torch.randn(p.shape, generator=generator) for name, p in own.items()}
+
+
+def test_adopted_weights_are_sampled_from_and_none_restores_the_base(engine: EmbeddedEngine) -> None:
+    base = play_all(engine, 3)
+    weights = other_weights(engine)
+    engine.adopt(weights)
+    adopted = play_all(engine, 3)
+    assert adopted != base
+    assert adopted[2][2].logprobs == pytest.approx(full_forward(engine, adopted[2][2]), abs=1e-5)
+    name, tensor = next(iter(weights.items()))
+    assert engine.sampler.decoder.get_parameter(name).data_ptr() == tensor.data_ptr()
+    engine.adopt({})
+    assert play_all(engine, 3) == base
+
+
+def test_between_tries_adopted_weights_leave_no_trace_of_earlier_ones(
+    tiny_model: Path, engine: EmbeddedEngine
+) -> None:
+    weights = other_weights(engine)
+    play_all(engine, 9)
+    engine.adopt(other_weights(engine, 2))
+    play_all(engine, 14)
+    engine.adopt(weights)
+    assert_all_free(engine)
+    fresh = EmbeddedEngine(tiny_model, slots=12, max_context=512)
+    fresh.adopt(weights)
+    assert play_all(engine, 16, turns=2) == play_all(fresh, 16, turns=2)
+
+
+def start_turns(
+    engine: EmbeddedEngine, count: int, steps: int
+) -> Callable[[], Coroutine[None, None, list[asyncio.Task[Completion]]]]:
+    """Starts turns that begin alike, and lets them run for a while."""
+
+    async def main() -> list[asyncio.Task[Completion]]:
+        sampling = Sampling(max_tokens=30, seed=3)
+        asked = [engine.chat(question("a"), [], sampling, conversation=f"c{i}") for i in range(count)]
+        tasks = [asyncio.create_task(chat) for chat in asked]
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        return tasks
+
+    return main
+
+
+def test_a_turn_under_way_goes_on_with_adopted_weights_from_what_it_has(engine: EmbeddedEngine) -> None:
+    async def main() -> Completion:
+        tasks = await start_turns(engine, 4, 40)()
+        fed = [len(turn.known) for turn in engine.seats.seated.values()]
+        engine.adopt(other_weights(engine))
+        assert [len(turn.known) for turn in engine.seats.seated.values()] == fed  # nobody was sent back
+        return (await asyncio.gather(*tasks))[0]
+
+    before = asyncio.run(start_and_finish(engine))
+    swapped = asyncio.run(main())
+    same = [a == b for a, b in zip(before.logprobs, swapped.logprobs, strict=False)]
+    swap = same.index(False)
+    assert 3 < swap < 27 and all(same[:swap])
+    for name in list(engine.seats.kept):
+        engine.release(name)
+    assert_all_free(engine)
+
+
+async def start_and_finish(engine: EmbeddedEngine) -> Completion:
+    tasks = await start_turns(engine, 4, 0)()
+    first, *_ = await asyncio.gather(*tasks)
+    for index in range(4):
+        engine.release(f"c{index}")
+    return first
+
+
+def test_newcomers_share_nothing_computed_under_earlier_weights(engine: EmbeddedEngine) -> None:
+    async def main() -> Completion:
+        tasks = await start_turns(engine, 4, 40)()
+        assert engine.seats.trunks
+        engine.adopt(other_weights(engine))
+        newcomer = await engine.chat(question("a"), [], Sampling(max_tokens=8, seed=5))
+        await asyncio.gather(*tasks)
+        return newcomer
+
+    newcomer = asyncio.run(main())
+    assert newcomer.logprobs == pytest.approx(full_forward(engine, newcomer), abs=1e-5)
+    for name in list(engine.seats.kept):
+        engine.release(name)
+    assert_all_free(engine)
+
+
+def test_weights_that_do_not_fit_leave_the_engine_as_it_was(engine: EmbeddedEngine) -> None:
+    before = play_all(engine, 1)
+    for unfit in ({"nothing.weight": torch.zeros(2)}, {"model.norm.weight": torch.zeros(3)}):
+        with pytest.raises(ModelError, match="do not fit"):
+            engine.adopt(unfit)
     assert play_all(engine, 1) == before
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from gpu_worker.engines.embedded.decoder import Decoder, causal
-from gpu_worker.engines.embedded.sampler import PREFILL_TOKENS, Fill, Sampler, _chunks, pick, uniforms
+from gpu_worker.engines.embedded.draw import pick, uniforms
+from gpu_worker.engines.embedded.sampler import PREFILL_TOKENS, Fill, Sampler, _chunks
 from gpu_worker.types import Sampling
 
 ROWS = 20_000
@@ -94,7 +95,7 @@ def test_logprobs_equal_those_of_a_full_forward(tiny_model: Path) -> None:
         sampler.put(slot, prompt, Sampling(seed=slot), limit=100)
     sampler.prefill([Fill(slot, 0) for slot in (0, 2, 3, 5)])
     for step in range(20):
-        sampler.decode(torch.tensor([0, 2, 3, 5] if step % 3 else [5]))
+        sampler.decode([0, 2, 3, 5] if step % 3 else [5])
     for slot, prompt in zip((0, 2, 3, 5), prompts, strict=True):
         length = int(sampler.length_S[slot])
         ids = sampler.ids_SX[slot, None, :length]
@@ -106,9 +107,9 @@ def test_logprobs_equal_those_of_a_full_forward(tiny_model: Path) -> None:
 
 
 def test_prefill_is_cut_into_chunks_of_about_equal_lengths() -> None:
-    lengths = torch.tensor([5, 300, 6, 300, 300, 300, 300])
+    lengths = [5, 300, 6, 300, 300, 300, 300]
     chunks = _chunks([Fill(slot, 0) for slot in range(7)], lengths)
-    assert [[int(lengths[fill.slot]) for fill in chunk] for chunk in chunks] == [
+    assert [[lengths[fill.slot] for fill in chunk] for chunk in chunks] == [
         [5, 6, 300],
         [300] * 3,
         [300],
@@ -142,9 +143,9 @@ def test_a_moved_row_goes_on_as_if_it_had_stayed(tiny_model: Path) -> None:
         sampler.put(slot, ids, Sampling(seed=9, temperature=1.3, top_p=0.9), limit=100)
         sampler.see_trunk(slot, 0, 40)
     sampler.prefill([Fill(1, 40), Fill(3, 40)])
-    sampler.decode(torch.tensor([1, 3]))
+    sampler.decode([1, 3])
     sampler.move(3, 0)
     for _ in range(5):
-        sampler.decode(torch.tensor([0, 1]))
+        sampler.decode([0, 1])
     assert sampler.ids_SX[0, :64].tolist() == sampler.ids_SX[1, :64].tolist()
     assert int(sampler.length_S[0]) == 64 and sampler.length_S[0] == sampler.length_S[1]

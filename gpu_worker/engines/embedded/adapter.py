@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,7 @@ def _scale(config: dict[str, Any], rank: int) -> float:
 
 
 class Swappable:
-    """The weights of a decoder, among which an adapter is merged or taken out again."""
+    """The weights of a decoder: pristine, with an adapter merged into them, or exchanged for others."""
 
     def __init__(self, decoder: torch.nn.Module) -> None:
         self.parameters = dict(decoder.named_parameters())
@@ -90,3 +91,14 @@ class Swappable:
         for name, parameter in self.parameters.items():
             own = self.pristine[name]
             parameter.data = own + deltas[name] if name in deltas else own
+
+    def adopt(self, weights: Mapping[str, Tensor]) -> None:
+        """Use these tensors as they are, and the pristine ones for the rest.
+
+        Raises ModelError, with the weights as they were, when a name or shape is not the model's.
+        """
+        for name, tensor in weights.items():
+            if name not in self.pristine or tensor.shape != self.pristine[name].shape:
+                raise ModelError(f"The new weights do not fit the model: {name} {list(tensor.shape)}.")
+        for name, parameter in self.parameters.items():
+            parameter.data = weights.get(name, self.pristine[name])

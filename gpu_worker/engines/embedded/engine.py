@@ -9,11 +9,12 @@ decided in `seats.py`, the arithmetic is done in `sampler.py`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from gpu_worker.engines.embedded.adapter import Swappable
 from gpu_worker.engines.embedded.calls import read_calls
@@ -28,21 +29,34 @@ from gpu_worker.types import Completion, Message, Sampling, ToolSpec
 YIELDS = 3
 """How often the pump lets the others run before a step: a rollout may await through a few layers."""
 
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
 
 class EmbeddedEngine:
-    """types.Engine on torch. Raises ModelError when the model cannot be used."""
+    """types.Engine on torch. Raises ModelError when the model cannot be used.
 
-    def __init__(self, model: str | Path, *, slots: int = 160, max_context: int = 1024) -> None:
+    With dtype "bfloat16" the matrix products of the layers are computed in it; the rest is in float32.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        slots: int = 160,
+        max_context: int = 1024,
+        dtype: Literal["float32", "bfloat16"] = "float32",
+        device: str = "cpu",
+    ) -> None:
         directory = locate(model)
         self.chat_form = Chat(directory)
-        decoder = Decoder.load(directory)
+        decoder = Decoder.load(directory).to(device)
         if self.chat_form.size > decoder.shape.vocab:
             raise ModelError(f"The tokenizer in {directory} has more ids than the model knows.")
         self.max_context = min(max_context, decoder.shape.max_positions)
         self.weights = Swappable(decoder)
-        self.sampler = Sampler(decoder, slots, self.max_context)
-        self.seats = Seats(self.sampler, slots, trunk_room=self.max_context)
-        self.ends = torch.tensor(sorted(self.chat_form.ends))
+        self.sampler = Sampler(decoder, slots, self.max_context, DTYPES[dtype])
+        self.seats = Seats(self.sampler, slots)
+        self.ends = torch.tensor(sorted(self.chat_form.ends), device=device)
         self._pump: asyncio.Task[None] | None = None
 
     async def chat(
@@ -79,7 +93,17 @@ class EmbeddedEngine:
 
     def use_adapter(self, directory: Path | None) -> None:
         self.weights.use(directory)
+        self.sampler.network.settle()
         self.seats.start_over()
+
+    def adopt(self, weights: Mapping[str, Tensor]) -> None:
+        """Raises ModelError, with the weights as they were, when a name or shape is not the model's."""
+        self.weights.adopt(weights)
+        self.seats.weights_changed()
+        if self.seats.occupied:
+            self.sampler.network.follow()
+        else:
+            self.sampler.network.settle()
 
     async def _run(self) -> None:
         """Step until nobody waits; an error in a step goes to everybody who waits for its outcome."""
@@ -95,19 +119,22 @@ class EmbeddedEngine:
         """Draw one more id for everybody: those seated by decoding, those who come in by prefill."""
         if self.seats.seated:
             self.seats.close_ranks()
-            self.sampler.decode(torch.tensor(sorted(self.seats.seated)))
+            self.sampler.decode(sorted(self.seats.seated))
+        elif not self.sampler.network.settled:
+            self.sampler.network.settle()
         fills = self.seats.admit()
         if fills:
             self.sampler.prefill(fills)
         if self.seats.seated:
-            self._finish_turns(torch.tensor(sorted(self.seats.seated)))
+            self._finish_turns(sorted(self.seats.seated))
 
-    def _finish_turns(self, slots: torch.Tensor) -> None:
+    def _finish_turns(self, slots: list[int]) -> None:
         newest = self.sampler.newest(slots)
         ended = torch.isin(newest, self.ends)
-        over = set(slots[ended | self.sampler.full(slots)].tolist())
+        over_R = (ended | self.sampler.full(slots)).tolist()
+        over = {slot for slot, is_over in zip(slots, over_R, strict=True) if is_over}
         for turn, text in self.seats.watched():
-            token = int(self.sampler.newest(torch.tensor([turn.slot])))
+            token = int(self.sampler.newest([turn.slot]))
             try:
                 if token not in self.chat_form.ends and text.add(token):
                     over.add(turn.slot)

@@ -1,12 +1,12 @@
-"""Samples many rows at once: prefill, decode, and the choice of the next id.
+"""Samples many rows at once: prefill and decode, with the choice of the next id.
 
 The work of a decode step is a fixed number of tensor operations, whatever the number of rows. A row's
 randomness comes from its own seed and position alone, so it does not depend on what else is in the
-batch; its logits agree with those of any other batch to within fp32 rounding (about 1e-6), which decides
-a draw only when the uniform falls that close to a boundary.
+batch; its logits agree with those of any other batch to within rounding (about 1e-6 in fp32), which
+decides a draw only when the uniform falls that close to a boundary.
 Who is in the batch, and when a text ends, is left to `engine.py`.
 
-Shapes: S slots, X positions, R rows of a pass, V vocabulary.
+Shapes: S slots, X positions, R rows of a pass, T its tokens, Q rows of its grid, L places, V vocabulary.
 """
 
 from __future__ import annotations
@@ -18,63 +18,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpu_worker.engines.embedded.cache import Cache, CachedAttention, Plan
+from gpu_worker.engines.embedded.attention import HIDDEN, CachedAttention, Grid, Members, TrunkView
+from gpu_worker.engines.embedded.cache import Store
 from gpu_worker.engines.embedded.decoder import Decoder
+from gpu_worker.engines.embedded.draw import pick, uniforms
+from gpu_worker.engines.embedded.network import Network
 from gpu_worker.types import Sampling
 
 PREFILL_TOKENS = 1024
 """Tokens, padding included, that one prefill pass takes at most; bounds its memory."""
 PIECE = 512
 """Tokens of one row that a prefill pass takes at most; the beginning of a longer one is fed before."""
-
-
-def uniforms(seeds: Sequence[int], positions: Tensor) -> Tensor:
-    """One number in [0, 1) per row, from its seed and position alone (SplitMix64), as float64."""
-    with np.errstate(over="ignore"):
-        state = _mixed(np.array(seeds, dtype=np.uint64)) + positions.numpy().astype(np.uint64) * GOLDEN
-        bits = _mixed(state + GOLDEN) >> np.uint64(11)
-    return torch.from_numpy(bits.astype(np.float64) * 2.0**-53)
-
-
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _mixed(z: np.ndarray) -> np.ndarray:
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def pick(
-    logits_RV: Tensor, uniforms_R: Tensor, temperature_R: Tensor, top_p_R: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The drawn ids [R] and their log-probabilities [R] at temperature 1 over the whole vocabulary.
-
-    Draws by inverting the cumulated distribution at the row's uniform; temperature 0 takes the likeliest.
-    """
-    logprobs_RV = logits_RV.log_softmax(-1)
-    greedy_R = temperature_R == 0
-    warmth_R1 = temperature_R.masked_fill(greedy_R, 1.0).unsqueeze(-1)
-    probabilities_RV = (logprobs_RV / warmth_R1).softmax(-1)
-    cut = top_p_R < 1
-    if cut.any():
-        probabilities_RV[cut] = _nucleus(probabilities_RV[cut], top_p_R[cut])
-    cumulated_RV = probabilities_RV.cumsum(-1, dtype=torch.float64)
-    target_R1 = uniforms_R.unsqueeze(-1) * cumulated_RV[:, -1:]
-    ids_R = torch.searchsorted(cumulated_RV, target_R1, right=True).squeeze(-1)
-    ids_R = ids_R.clamp_(max=logits_RV.shape[-1] - 1)
-    if greedy_R.any():
-        ids_R = torch.where(greedy_R, logits_RV.argmax(-1), ids_R)
-    return ids_R, logprobs_RV.gather(-1, ids_R.unsqueeze(-1)).squeeze(-1)
-
-
-def _nucleus(probabilities_RV: Tensor, top_p_R: Tensor) -> Tensor:
-    """Zero outside the smallest set of likeliest ids whose probabilities reach top_p; never empty."""
-    ordered, order = probabilities_RV.sort(dim=-1, descending=True, stable=True)
-    before = ordered.cumsum(-1, dtype=torch.float64) - ordered
-    ordered = ordered.masked_fill(before >= top_p_R.unsqueeze(-1), 0.0)
-    ordered[:, 0] = probabilities_RV.amax(-1)
-    return torch.zeros_like(probabilities_RV).scatter(-1, order, ordered)
 
 
 @dataclass(frozen=True)
@@ -92,22 +46,28 @@ class Sampler:
     length_S ids of a slot are known (ids_SX, logprobs_SX); all but the newest have been fed.
     """
 
-    def __init__(self, decoder: Decoder, slots: int, max_context: int) -> None:
+    def __init__(
+        self, decoder: Decoder, slots: int, max_context: int, dtype: torch.dtype = torch.float32
+    ) -> None:
         self.decoder = decoder
-        self.cache = Cache(decoder.shape, slots, max_context)
-        self.ids_SX = torch.zeros(slots, max_context, dtype=torch.long)
-        self.logprobs_SX = torch.zeros(slots, max_context)
-        self.length_S = torch.zeros(slots, dtype=torch.long)
-        self.limit_S = torch.zeros(slots, dtype=torch.long)
-        self.trunk_start_S = torch.zeros(slots, dtype=torch.long)
-        self.trunk_length_S = torch.zeros(slots, dtype=torch.long)
-        self.temperature_S = torch.ones(slots)
-        self.top_p_S = torch.ones(slots)
+        self.device = device = decoder.model.norm.weight.device
+        self.network = Network(decoder, max_context, dtype)
+        self.slots = Store(decoder.shape, slots, max_context, device)
+        self.trunks = Store(decoder.shape, slots, max_context, device)
+        self.ids_SX = torch.zeros(slots, max_context, dtype=torch.long, device=device)
+        self.logprobs_SX = torch.zeros(slots, max_context, device=device)
+        self.length_S = torch.zeros(slots, dtype=torch.long, device=device)
+        self.limit_S = torch.zeros(slots, dtype=torch.long, device=device)
+        self.temperature_S = torch.ones(slots, device=device)
+        self.top_p_S = torch.ones(slots, device=device)
+        self.trunk_S = np.zeros(slots, dtype=np.int64)
+        self.trunk_length_S = np.zeros(slots, dtype=np.int64)
         self.seed_S = np.zeros(slots, dtype=np.uint64)
         self._states = (
-            *(self.ids_SX, self.logprobs_SX, self.length_S, self.limit_S, self.trunk_start_S),
-            *(self.trunk_length_S, self.temperature_S, self.top_p_S, self.seed_S),
+            *(self.ids_SX, self.logprobs_SX, self.length_S, self.limit_S, self.temperature_S),
+            *(self.top_p_S, self.trunk_S, self.trunk_length_S, self.seed_S),
         )
+        self._round: _Round | None = None
 
     def put(self, slot: int, ids: Sequence[int], sampling: Sampling, limit: int) -> None:
         """Make `ids` the known ids of a slot, to be sampled on, up to `limit` in all, as `sampling` says."""
@@ -117,113 +77,201 @@ class Sampler:
         self.temperature_S[slot] = sampling.temperature
         self.top_p_S[slot] = sampling.top_p
         self.seed_S[slot] = sampling.seed & (2**64 - 1)
+        self._round = None
 
-    def see_trunk(self, slot: int, start: int, length: int) -> None:
-        self.trunk_start_S[slot], self.trunk_length_S[slot] = start, length
+    def see_trunk(self, slot: int, trunk: int, length: int) -> None:
+        """Take the first `length` positions of a row from trunk `trunk`."""
+        self.trunk_S[slot], self.trunk_length_S[slot] = trunk, length
+        self._round = None
 
     def shorten_trunk(self, slot: int, length: int) -> None:
         """See no more than `length` positions of the trunk; what follows is about to be computed anew."""
-        self.trunk_length_S[slot] = min(length, int(self.trunk_length_S[slot]))
+        self.see_trunk(slot, self.trunk_S[slot], min(length, int(self.trunk_length_S[slot])))
 
     def same_ids(self, slot: int, ids: Sequence[int]) -> int:
         """How many of `ids`, from the first on, have their keys and values in the slot already."""
         fed = min(max(0, int(self.length_S[slot]) - 1), len(ids))
-        different = (self.ids_SX[slot, :fed] != torch.tensor(ids[:fed])).nonzero()
+        different = (self.ids_SX[slot, :fed].cpu() != torch.tensor(ids[:fed])).nonzero()
         return int(different[0]) if len(different) else fed
 
     @torch.inference_mode()
     def move(self, source: int, target: int) -> None:
         """Let the row in slot `source` go on in slot `target`."""
-        own = int(self.length_S[source] - self.trunk_length_S[source])
-        self.cache.copy(source, [target], own)
+        self.slots.copy(source, [target], self._own_length(source))
         for state in self._states:
             state[target] = state[source]
+        self._round = None
 
     @torch.inference_mode()
-    def plant(self, slot: int, ids: Sequence[int], start: int) -> None:
-        """Compute the keys and values of `ids` in a free slot and put them into the trunk at `start`."""
+    def plant(self, slot: int, ids: Sequence[int], trunk: int) -> None:
+        """Compute the keys and values of `ids` in a free slot and make them trunk `trunk`."""
         self.put(slot, ids, Sampling(), len(ids))
         self.see_trunk(slot, 0, 0)
         self._hidden([self._fed_up_to_last_piece(Fill(slot, 0))])
-        self.cache.plant(slot, start, len(ids))
+        self.trunks.take(trunk, self.slots, slot, len(ids))
 
     @torch.inference_mode()
     def prefill(self, fills: Sequence[Fill]) -> None:
         """Feed the known ids from each fill's start on, and draw the next id of every slot."""
-        for chunk in _chunks(fills, self.length_S):
+        for chunk in _chunks(fills, self.length_S.tolist()):
             self._prefill_chunk(chunk)
 
     @torch.inference_mode()
-    def decode(self, slots_R: Tensor) -> None:
+    def decode(self, slots: Sequence[int]) -> None:
         """Feed the newest id of every row and draw the next."""
-        rows = torch.arange(len(slots_R))
-        hidden = self._forward(slots_R, rows, torch.zeros_like(rows), self.length_S[slots_R] - 1)
-        self._draw(slots_R, self.decoder.logits(hidden))
+        if self._round is None or self._round.members != list(slots):
+            self._round = _Round(self, list(slots))
+        self._round.step()
 
-    def _prefill_chunk(self, fills: Sequence[Fill]) -> None:
-        fills = [self._fed_up_to_last_piece(fill) for fill in fills]
-        last = torch.tensor([int(self.length_S[fill.slot]) - fill.start for fill in fills]).cumsum(0) - 1
-        logits = self.decoder.logits(self._hidden(fills)[last])
-        for fill in fills:
-            self._copy(fill)
-        owners = [(row, slot) for row, fill in enumerate(fills) for slot in (fill.slot, *fill.copies)]
-        self._draw(torch.tensor([slot for _, slot in owners]), logits[[row for row, _ in owners]])
-
-    def newest(self, slots_R: Tensor) -> Tensor:
+    def newest(self, slots: Sequence[int]) -> Tensor:
         """The newest known id of each slot, [R]."""
+        slots_R = torch.tensor(slots, device=self.device)
         return self.ids_SX[slots_R, self.length_S[slots_R] - 1]
 
-    def full(self, slots_R: Tensor) -> Tensor:
+    def full(self, slots: Sequence[int]) -> Tensor:
         """Which slots have reached their limit, [R]."""
+        slots_R = torch.tensor(slots, device=self.device)
         return self.length_S[slots_R] >= self.limit_S[slots_R]
 
-    def _fed_up_to_last_piece(self, fill: Fill) -> Fill:
-        """Feed the beginning of a long row piece by piece; returns what is left to feed."""
-        start, length = fill.start, int(self.length_S[fill.slot])
-        while length - start > PIECE:
-            piece = torch.arange(start, start + PIECE)
-            row = torch.zeros_like(piece)
-            self._forward(torch.tensor([fill.slot]), row, piece - start, piece)
-            start += PIECE
-        return replace(fill, start=start)
+    def members(self, slots: list[int]) -> Members:
+        return Members(slots, self.trunk_S[slots].tolist(), self.trunk_length_S[slots].tolist())
 
-    def _hidden(self, fills: Sequence[Fill]) -> Tensor:
-        """Final hidden states of all tokens of a prefill, rows one after the other."""
-        counts = torch.tensor([int(self.length_S[fill.slot]) - fill.start for fill in fills])
-        starts = torch.tensor([fill.start for fill in fills])
-        row_T = torch.repeat_interleave(torch.arange(len(fills)), counts)
-        place_T = torch.arange(len(row_T)) - (counts.cumsum(0) - counts)[row_T]
-        slots_R = torch.tensor([fill.slot for fill in fills])
-        return self._forward(slots_R, row_T, place_T, starts[row_T] + place_T)
+    def view_of(self, members: Members, grid: Grid, width: int) -> TrunkView | None:
+        """What of the trunks the rows see; None when they see nothing of any."""
+        if not any(members.trunk_lengths):
+            return None
+        groups = self.decoder.shape.heads // self.decoder.shape.kv_heads
+        return TrunkView(members, grid, width, groups, self.device)
 
-    def _forward(self, slots_R: Tensor, row_T: Tensor, place_T: Tensor, position_T: Tensor) -> Tensor:
-        slot_T = slots_R[row_T]
-        slot_position_T = position_T - self.trunk_length_S[slot_T]
-        start_R, length_R = self.trunk_start_S[slots_R], self.trunk_length_S[slots_R]
-        plan = Plan(slots_R, start_R, length_R, row_T, place_T, slot_position_T)
-        return self.decoder(self.ids_SX[slot_T, position_T], position_T, CachedAttention(self.cache, plan))
+    def store_at(self, slot_T: Tensor, position_T: Tensor) -> Tensor:
+        """Where in a layer of the slots, seen as rows of D, keys and values of the tokens go: [T * 2K]."""
+        store, kv_heads = self.slots, self.decoder.shape.kv_heads
+        which_2 = torch.arange(2, device=self.device).unsqueeze(-1)
+        head_K = torch.arange(kv_heads, device=self.device)
+        row_T2K = (which_2 * store.sequences + slot_T[:, None, None]) * kv_heads + head_K
+        return (row_T2K * store.room + position_T[:, None, None]).flatten()
 
-    def _copy(self, fill: Fill) -> None:
-        """Let the copies of a fill have its keys and values; they already know the same ids."""
-        if fill.copies:
-            own = int(self.length_S[fill.slot] - self.trunk_length_S[fill.slot])
-            self.cache.copy(fill.slot, list(fill.copies), own)
-
-    def _draw(self, slots_R: Tensor, logits_RV: Tensor) -> None:
+    def draw(self, slots_R: Tensor, logits_RV: Tensor, slots: Sequence[int]) -> None:
+        """Choose and note the next id of every row."""
         length_R = self.length_S[slots_R]
-        uniforms_R = uniforms(self.seed_S[slots_R.numpy()], length_R)
+        uniforms_R = uniforms(self.seed_S[slots], length_R)
         ids_R, logprobs_R = pick(logits_RV, uniforms_R, self.temperature_S[slots_R], self.top_p_S[slots_R])
         self.ids_SX[slots_R, length_R] = ids_R
         self.logprobs_SX[slots_R, length_R] = logprobs_R
         self.length_S[slots_R] = length_R + 1
 
+    def _own_length(self, slot: int) -> int:
+        return int(self.length_S[slot]) - int(self.trunk_length_S[slot])
 
-def _chunks(fills: Sequence[Fill], length_S: Tensor) -> list[list[Fill]]:
+    def _prefill_chunk(self, fills: Sequence[Fill]) -> None:
+        fills = [self._fed_up_to_last_piece(fill) for fill in fills]
+        counts = torch.tensor([int(self.length_S[fill.slot]) - fill.start for fill in fills])
+        last_R = (counts.cumsum(0) - 1).to(self.device)
+        logits = self.network.logits(self._hidden(fills)[last_R])
+        for fill in fills:
+            if fill.copies:
+                self.slots.copy(fill.slot, fill.copies, self._own_length(fill.slot))
+        owners = [(row, slot) for row, fill in enumerate(fills) for slot in (fill.slot, *fill.copies)]
+        slots = [slot for _, slot in owners]
+        rows_R = torch.tensor([row for row, _ in owners], device=self.device)
+        self.draw(torch.tensor(slots, device=self.device), logits[rows_R], slots)
+
+    def _fed_up_to_last_piece(self, fill: Fill) -> Fill:
+        """Feed the beginning of a long row piece by piece; returns what is left to feed."""
+        start, length = fill.start, int(self.length_S[fill.slot])
+        while length - start > PIECE:
+            self._forward([fill.slot], [start], [PIECE])
+            start += PIECE
+        return replace(fill, start=start)
+
+    def _hidden(self, fills: Sequence[Fill]) -> Tensor:
+        """Final hidden states of all tokens of a prefill, rows one after the other."""
+        counts = [int(self.length_S[fill.slot]) - fill.start for fill in fills]
+        return self._forward([fill.slot for fill in fills], [fill.start for fill in fills], counts)
+
+    def _forward(self, slots: list[int], starts: list[int], counts: list[int]) -> Tensor:
+        """Feed `counts` known ids of each row from `starts` on."""
+        members = self.members(slots)
+        grid = Grid(members, self.device)
+        width = max(counts)
+        count_R = torch.tensor(counts)
+        row_T = torch.repeat_interleave(torch.arange(len(slots)), count_R)
+        place_T = torch.arange(len(row_T)) - (count_R.cumsum(0) - count_R)[row_T]
+        position_T = torch.tensor(starts)[row_T] + place_T
+        own_T = position_T - torch.tensor(members.trunk_lengths)[row_T]
+        context = int(own_T.max()) + 1
+        self.slots.reserve(context)
+        self.slots.used = max(self.slots.used, max(slots) + 1)
+        query_T = torch.tensor(grid.row_of)[row_T] * width + place_T
+        seen_QL = torch.zeros(grid.rows * width, dtype=torch.long)
+        seen_QL[query_T] = own_T
+        mask = _causal_mask(seen_QL.view(grid.rows, width), context).to(self.device)
+        straight = torch.equal(query_T, torch.arange(grid.rows * width))
+        slot_T, position_T = torch.tensor(slots)[row_T].to(self.device), position_T.to(self.device)
+        attention = CachedAttention(self.slots, self.trunks, grid, self.view_of(members, grid, width))
+        store_X = self.store_at(slot_T, own_T.to(self.device))
+        attention.place(None if straight else query_T.to(self.device), width, store_X, mask, context)
+        return self.network(self.ids_SX[slot_T, position_T], position_T, attention)
+
+
+class _Round:
+    """Decode steps of the same rows: what stays the same between them, and what moves on by one."""
+
+    def __init__(self, sampler: Sampler, slots: list[int]) -> None:
+        self.sampler, self.members = sampler, slots
+        members = sampler.members(slots)
+        self.grid = Grid(members, sampler.device)
+        view = sampler.view_of(members, self.grid, 1)
+        self.attention = CachedAttention(sampler.slots, sampler.trunks, self.grid, view)
+        self.slots_R = self.grid.slots_R
+        self.own_R = (
+            sampler.length_S[self.slots_R] - 1 - torch.tensor(members.trunk_lengths, device=sampler.device)
+        )
+        self.context = int(self.own_R.max()) + 1
+        self.query_R = None if self.grid.in_order else self.grid.row_R
+        sampler.slots.used = max(sampler.slots.used, max(slots) + 1)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Where keys and values go and what is hidden, for the room that slots have now."""
+        sampler = self.sampler
+        sampler.slots.reserve(self.context)
+        self.room = sampler.slots.room
+        self.store_X = sampler.store_at(self.slots_R, self.own_R)
+        own_Q1 = torch.zeros(self.grid.rows, 1, dtype=torch.long, device=sampler.device)
+        own_Q1[self.grid.row_R, 0] = self.own_R
+        self.mask = _causal_mask(own_Q1, self.room)
+
+    def step(self) -> None:
+        sampler = self.sampler
+        if self.context > self.room or self.room != sampler.slots.room:
+            self._lay_out()
+        mask = self.mask[..., : self.context]
+        self.attention.place(self.query_R, 1, self.store_X, mask, self.context)
+        position_R = sampler.length_S[self.slots_R] - 1
+        ids_R = sampler.ids_SX[self.slots_R, position_R]
+        hidden = sampler.network(ids_R, position_R, self.attention)
+        sampler.draw(self.slots_R, sampler.network.logits(hidden), self.members)
+        self.context += 1
+        self.own_R = self.own_R + 1
+        self.store_X = self.store_X + 1
+        if self.context <= self.room:
+            self.mask[self.grid.row_R, 0, 0, self.own_R] = 0.0
+
+
+def _causal_mask(last_QL: Tensor, context: int) -> Tensor:
+    """[Q, 1, L, context]: 0 for positions up to `last`, -inf elsewhere."""
+    column_C = torch.arange(context, device=last_QL.device)
+    hidden = column_C > last_QL.unsqueeze(-1)
+    return torch.zeros(hidden.shape, device=last_QL.device).masked_fill_(hidden, HIDDEN).unsqueeze(1)
+
+
+def _chunks(fills: Sequence[Fill], lengths: Sequence[int]) -> list[list[Fill]]:
     """Fills of about the same length together, so that little is padded; each chunk within the bound."""
-    ordered = sorted(fills, key=lambda fill: int(length_S[fill.slot]) - fill.start)
+    ordered = sorted(fills, key=lambda fill: lengths[fill.slot] - fill.start)
     chunks: list[list[Fill]] = []
     for fill in ordered:
-        longest = min(PIECE, int(length_S[fill.slot]) - fill.start)
+        longest = min(PIECE, lengths[fill.slot] - fill.start)
         if chunks and (len(chunks[-1]) + 1) * longest <= PREFILL_TOKENS:
             chunks[-1].append(fill)
         else:

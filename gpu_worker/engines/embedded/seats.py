@@ -1,4 +1,4 @@
-"""Who sits where: turns in line, turns being sampled, conversations whose KV is kept, and the shared trunk.
+"""Who sits where: turns in line, turns being sampled, conversations whose KV is kept, and shared trunks.
 
 Slots are given in order of arrival, lowest first; a conversation keeps its slot between turns and loses
 it (not its ids) when somebody in line needs it. When nobody is left, everything is as on the first day,
@@ -42,18 +42,18 @@ class Turn:
 
 @dataclass(eq=False)
 class Trunk:
-    """Ids kept once for all the slots in `users`, which see them from position `start` of the trunk."""
+    """Ids kept once for all the slots in `users`. A stale one, of earlier weights, gets no more users."""
 
-    start: int
+    number: int
     ids: list[int]
     users: set[int] = field(default_factory=set)
+    stale: bool = False
 
 
 class Seats:
-    def __init__(self, sampler: Sampler, slots: int, trunk_room: int) -> None:
+    def __init__(self, sampler: Sampler, slots: int) -> None:
         self.sampler = sampler
         self.slots = slots
-        self.trunk_room = trunk_room
         self.waiting: list[Turn] = []
         self.seated: dict[int, Turn] = {}
         self.kept: dict[str, int] = {}
@@ -108,6 +108,11 @@ class Seats:
         self.waiting = interrupted + self.waiting
         self.seated, self.kept, self.trunks = {}, {}, []
         self.free = list(range(self.slots))
+
+    def weights_changed(self) -> None:
+        """Those who sit here go on with what they have; nobody else is given what they share."""
+        for trunk in self.trunks:
+            trunk.stale = True
 
     def refuse(self, turn: Turn, error: Exception) -> None:
         """End one turn with an error."""
@@ -178,8 +183,7 @@ class Seats:
         heapq.heappush(self.free, slot)
         for trunk in self.trunks:
             trunk.users.discard(slot)
-        while self.trunks and not self.trunks[-1].users:
-            self.trunks.pop()
+        self.trunks = [trunk for trunk in self.trunks if trunk.users]
 
     def _collect(self, turn: Turn) -> None:
         """Take over what the sampler has drawn for a turn."""
@@ -202,7 +206,7 @@ class Seats:
         for turn in newcomers:
             self.sampler.put(turn.slot, turn.known, turn.sampling, turn.limit)
             trunk, length = trunk_of[turn]
-            self.sampler.see_trunk(turn.slot, trunk.start if trunk else 0, length)
+            self.sampler.see_trunk(turn.slot, trunk.number if trunk else 0, length)
             if trunk:
                 trunk.users.add(turn.slot)
             alike.setdefault(tuple(turn.known), []).append(turn)
@@ -220,16 +224,22 @@ class Seats:
                 lonely.setdefault(tuple(turn.known[:WORTH_SHARING]), []).append(turn)
         for turns in lonely.values():
             ids = _common([turn.known[:-1] for turn in turns])
-            start = self.trunks[-1].start + len(self.trunks[-1].ids) if self.trunks else 0
-            if len(turns) > 1 and len(ids) >= WORTH_SHARING and start + len(ids) <= self.trunk_room:
-                self.sampler.plant(turns[0].slot, ids, start)
-                self.trunks.append(Trunk(start, ids))
-                found.update((turn, (self.trunks[-1], len(ids))) for turn in turns)
+            if len(turns) > 1 and len(ids) >= WORTH_SHARING:
+                trunk = self._plant(turns[0].slot, ids)
+                found.update((turn, (trunk, len(ids))) for turn in turns)
         return found
+
+    def _plant(self, slot: int, ids: list[int]) -> Trunk:
+        """A new trunk, computed in a free slot. There are as many as slots, so one is always free."""
+        taken = {trunk.number for trunk in self.trunks}
+        trunk = Trunk(next(number for number in range(self.slots) if number not in taken), ids)
+        self.sampler.plant(slot, ids, trunk.number)
+        self.trunks.append(trunk)
+        return trunk
 
     def _best_trunk(self, ids: list[int]) -> tuple[Trunk | None, int]:
         """The trunk that `ids` begin with for longest, if that is worth it, and for how long."""
-        shared = [(len(_common([trunk.ids, ids[:-1]])), trunk) for trunk in self.trunks]
+        shared = [(len(_common([trunk.ids, ids[:-1]])), trunk) for trunk in self.trunks if not trunk.stale]
         length, trunk = max(shared, key=lambda pair: pair[0], default=(0, None))
         enough = length >= max(WORTH_SHARING, len(ids) // 2)
         return (trunk, length) if enough else (None, 0)

@@ -1,0 +1,111 @@
+"""The decoder's arithmetic for sampling: the same weights and results, in fewer and larger operations.
+
+`decoder.py` is the definition, and what is trained; this is what `sampler.py` runs. It agrees with the
+definition to within rounding (1e-5 in fp32). There is no gradient here.
+
+Shapes: T tokens, C hidden size, H query heads, K key/value heads, A = H + 2K, D head size, V vocabulary,
+X positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from gpu_worker.engines.embedded.decoder import Attention, Decoder, Layer
+from gpu_worker.engines.embedded.dense import Dense
+
+Attend = Callable[[int, Tensor], Tensor]
+"""attend(layer, qkv [T, A, D]) -> [T, H * D]. q and k are rotated, q is already divided by sqrt(D)."""
+
+
+class Network:
+    """One decoder's forward pass. Call `follow` or `settle` after its weights were exchanged."""
+
+    def __init__(self, decoder: Decoder, positions: int, dtype: torch.dtype = torch.float32) -> None:
+        self.shape = shape = decoder.shape
+        self.decoder = decoder
+        self.layers = [_FusedLayer(x, dtype) for x in decoder.model.layers if isinstance(x, Layer)]
+        head = nn.Linear(1, 1, bias=False, device="meta")
+        head.weight = decoder.model.embed_tokens.weight if shape.tied else decoder.lm_head.weight
+        self.head = Dense([head], torch.float32)
+        device = decoder.model.norm.weight.device
+        angles_XD = torch.arange(positions, device=device).unsqueeze(-1) * decoder.frequencies
+        cos, sin = angles_XD.cos(), angles_XD.sin()
+        self.cos_XD, self.sin_XD = torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
+        heads = shape.heads + shape.kv_heads
+        self.scale_AD = torch.ones(heads, 1, device=device)
+        self.scale_AD[: shape.heads] = shape.head_dim**-0.5
+        self.settled = False
+        self.settle()
+
+    @torch.inference_mode()
+    def settle(self) -> None:
+        """Take the decoder's weights over in the fastest form; costs a copy of them."""
+        for dense in self._dense():
+            dense.settle()
+        self.settled = True
+
+    @torch.inference_mode()
+    def follow(self) -> None:
+        """Take the decoder's weights over as they are, without a pause."""
+        for dense in self._dense():
+            dense.follow()
+        self.settled = False
+
+    def _dense(self) -> list[Dense]:
+        return [self.head, *(dense for layer in self.layers for dense in layer.dense)]
+
+    def __call__(self, ids_T: Tensor, position_T: Tensor, attend: Attend) -> Tensor:
+        """Final hidden states [T, C] of token `ids` at `positions`."""
+        cos_TAD = self.cos_XD[position_T].unsqueeze(1) * self.scale_AD
+        sin_TAD = self.sin_XD[position_T].unsqueeze(1) * self.scale_AD
+        x_TC = self.decoder.model.embed_tokens.weight[ids_T]
+        for index, layer in enumerate(self.layers):
+            layer.attention(index, x_TC, cos_TAD, sin_TAD, attend)
+            layer.mlp(x_TC)
+        return self.decoder.model.norm(x_TC)
+
+    def logits(self, hidden_TC: Tensor) -> Tensor:
+        """fp32 logits [T, V]."""
+        return self.head(hidden_TC)
+
+
+class _FusedLayer:
+    """One layer; both halves add to x in place."""
+
+    def __init__(self, layer: Layer, dtype: torch.dtype) -> None:
+        own = layer.self_attn
+        assert isinstance(own, Attention)
+        self.own, self.layer = own, layer
+        self.qkv = Dense([own.q_proj, own.k_proj, own.v_proj], dtype)
+        self.out = Dense([own.o_proj], dtype)
+        self.gate_up = Dense([layer.mlp.gate_proj, layer.mlp.up_proj], dtype)
+        self.down = Dense([layer.mlp.down_proj], dtype)
+        self.dense = (self.qkv, self.out, self.gate_up, self.down)
+
+    def attention(self, index: int, x_TC: Tensor, cos_TAD: Tensor, sin_TAD: Tensor, attend: Attend) -> None:
+        size, rotated = self.own.head_dim, cos_TAD.shape[1]
+        qkv_TAD = self.qkv(self.layer.input_layernorm(x_TC)).unflatten(-1, (-1, size))
+        qk_TAD = qkv_TAD[:, :rotated]
+        if self.own.normed:
+            self._normalise(qk_TAD, rotated)
+        swapped_TAD = qk_TAD.roll(size // 2, dims=-1)
+        qk_TAD.mul_(cos_TAD).addcmul_(swapped_TAD, sin_TAD)
+        x_TC += self.out(attend(index, qkv_TAD))
+
+    def _normalise(self, qk_TAD: Tensor, rotated: int) -> None:
+        """Qwen3's norm of every head, in place."""
+        kv_heads = self.own.k_proj.out_features // self.own.head_dim
+        q_norm, k_norm = self.own.q_norm, self.own.k_norm
+        plain_TAD = F.rms_norm(qk_TAD, (self.own.head_dim,), None, q_norm.eps)
+        queries = rotated - kv_heads
+        torch.mul(plain_TAD[:, :queries], q_norm.weight, out=qk_TAD[:, :queries])
+        torch.mul(plain_TAD[:, queries:], k_norm.weight, out=qk_TAD[:, queries:])
+
+    def mlp(self, x_TC: Tensor) -> None:
+        gate, up = self.gate_up(self.layer.post_attention_layernorm(x_TC)).chunk(2, dim=-1)
+        x_TC += self.down(F.silu(gate).mul_(up))
