@@ -6,10 +6,9 @@ import asyncio
 
 import torch
 
-from gpu_worker.crew import Crew
+from gpu_worker.crew import players
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.loop import train
-from gpu_worker.players import Local
 from gpu_worker.trainers.lora import LoraTrainer
 from gpu_worker.types import Environment, Job, Judge, Record, Summary
 
@@ -20,10 +19,7 @@ def trained(job: Job, environment: Environment, judge: Judge, record: Record) ->
     trainer = LoraTrainer(job.base_model, job)
 
     def engine() -> EmbeddedEngine:
-        return EmbeddedEngine(job.base_model, max_context=job.max_context)
+        return EmbeddedEngine(job.base_model, max_context=job.max_context, dtype=job.sampler_dtype)
 
-    if not job.samplers:
-        players = Local(job, environment, engine())
-        return asyncio.run(train(job, players, trainer, judge, record))
-    with Crew(job, environment, engine, trainer.weights()) as crew:
-        return asyncio.run(train(job, crew, trainer, judge, record))
+    with players(job, environment, engine, trainer.weights()) as them:
+        return asyncio.run(train(job, them, trainer, judge, record))
