@@ -180,6 +180,7 @@ def step_done(step: int, skill: float, groups: int) -> StepDone:
         "learn_seconds": 0.8 + 0.1 * (step % 5),
         "idle_seconds": 0.2,
         "skipped": 0.0,
+        "learning_rate": 0.0015 * (1 - 0.02 * step),
     }
     advantages = {index: tuple(0.4 - 0.1 * place for place in range(8)) for index in range(groups)}
     file = CheckpointFile(step, f"checkpoints/{step:06}", f"{step:064x}", 1_200_000)

@@ -39,7 +39,7 @@ def _stall(figures: Figures, facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "stall",
         "alarm",
-        _("Nothing has been reported for a long time"),
+        _("Nothing has been reported for a long time."),
         usual if facts.step_seconds else _("The first step is not done yet."),
         _(
             "The worker still holds the run, so it is very busy or it hangs: look at the worker's log and at "

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy as _
 
-from training.templatetags.figures import duration, figure, percent
+from training.templatetags.figures import duration, figure, fine_percent
 
 Metrics = Mapping[str, float | None]
 Unit = Literal["number", "share", "seconds", "count"]
@@ -30,7 +30,7 @@ LEARNED = (
 """Measured while learning: a step that learned nothing has none of them, whatever stands in their place."""
 NEWEST, MOST = 200, 600
 """Steps a page shows one by one, and at most; of the older ones every second, third, … is shown."""
-WRITTEN = {"share": percent, "seconds": duration, "number": figure, "count": figure}
+WRITTEN = {"share": fine_percent, "seconds": duration, "number": figure, "count": figure}
 
 
 @dataclass(frozen=True)

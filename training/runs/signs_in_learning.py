@@ -26,7 +26,7 @@ def non_finite(figures: Figures, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "not-finite",
             "alarm",
-            _("Updates are left out"),
+            _("Updates are left out."),
             _("In %(count)s of the last %(steps)s steps the loss or gradient was not a number.") % told,
             _(
                 "The weights were not harmed. Start a new run with a lower learning_rate; with bfloat16 "
@@ -46,7 +46,7 @@ def entropy(figures: Figures, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "entropy",
             "warning",
-            _("The agent stops exploring"),
+            _("The agent stops exploring."),
             _("Its entropy is %(level)s, from %(start)s at first, and the task is not solved.")
             % {"level": figure(level), "start": figure(start)},
             _(
@@ -66,7 +66,7 @@ def ratio(figures: Figures, facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "ratio",
         "warning",
-        _("Sampler and learner disagree"),
+        _("Sampler and learner disagree."),
         _("For 98 %% of the tokens their ratio lies between %(low)s and %(high)s.") % told,
         _(
             "On-policy it should be close to 1: the sampler's number format is too coarse, or it samples "
@@ -85,7 +85,7 @@ def gradient(figures: Figures, facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "gradient",
         "warning",
-        _("Gradients explode"),
+        _("Gradients explode."),
         _("Their norm is %(now)s; before, it was %(usual)s.")
         % {"now": figure(now), "usual": figure(median(before))},
         _(
@@ -101,7 +101,7 @@ def kl(figures: Figures, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "kl",
             "warning",
-            _("The agent has moved far from its base model"),
+            _("The agent has moved far from its base model."),
             _("Its distance is %(level)s nats per token.") % {"level": figure(level)},
             _(
                 "It may have forgotten other things it could do. Compare both on questions outside this "

@@ -34,7 +34,7 @@ def hacking(figures: Figures, facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 "hacking",
                 "alarm",
-                _("The reward rises while the checks fall"),
+                _("The reward rises while the checks fall."),
                 _("Over the last %(steps)s steps: reward %(reward)s, checks %(checks)s.") % told,
                 _(
                     "The agent has probably found out how to please the judge. Stop and read the best tries, "
@@ -50,7 +50,7 @@ def dropped(figures: Figures, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "dropped",
             "alarm",
-            _("The judge loses groups"),
+            _("The judge loses groups."),
             _("%(share)s of the groups had no usable judgement in the last steps.")
             % {"share": percent(share)},
             _("Look in the log for the reason (a key, a limit, the model's answers) or take another judge."),
@@ -67,7 +67,7 @@ def tied(figures: Figures, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "solved",
             "note",
-            _("There is little left to learn"),
+            _("There is little left to learn."),
             _("%(share)s of the groups are ties, because nearly every try succeeds.") % told,
             _("Stop and use the agent, or add harder scenarios."),
             "ties",
@@ -76,7 +76,7 @@ def tied(figures: Figures, facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "tied",
         "alarm",
-        _("Almost no group teaches anything"),
+        _("Almost no group teaches anything."),
         _("In %(share)s of the groups all tries scored alike, so there is nothing to learn from.") % told,
         _(
             "Read a few groups. If the agent always fails, add easier scenarios or start from a stronger "
@@ -92,7 +92,7 @@ def truncated(figures: Figures, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "truncated",
             "warning",
-            _("Many tries are cut off"),
+            _("Many tries are cut off."),
             _("%(share)s of the tries ran out of tokens or context before they were done.")
             % {"share": percent(share)},
             _("Raise max_tokens or max_context, or ask for brief answers in the system prompt."),
@@ -105,7 +105,7 @@ def malformed(figures: Figures, facts: Facts) -> Iterator[Finding]:
         yield Finding(
             "malformed",
             "warning",
-            _("Many tool calls cannot be read"),
+            _("Many tool calls cannot be read."),
             _("%(share)s of the tries end with a call that is not valid.") % {"share": percent(share)},
             _(
                 "Early in training this often mends itself. If it does not fall, give an example of a call "
@@ -125,7 +125,7 @@ def flat(figures: Figures, facts: Facts) -> Iterator[Finding]:
     yield Finding(
         "flat",
         "warning",
-        _("Learning does not show"),
+        _("Learning does not show."),
         _("The reward stays at %(reward)s for %(steps)s steps, although most groups could teach something.")
         % {"reward": score(median(rewards)), "steps": FLAT_STEPS},
         _(

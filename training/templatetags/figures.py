@@ -13,6 +13,13 @@ def percent(share: float | None) -> str:
 
 
 @register.filter
+def fine_percent(share: float | None) -> str:
+    """0.0042 -> "0.4 %": for shares that are small when all is well."""
+    told = "" if share is None else f"{share * 100:.1f}".removesuffix(".0")
+    return _("%(number)s %%") % {"number": told} if told else "–"
+
+
+@register.filter
 def to(low: float, high: float) -> str:
     """The interval from one share to another: "31–45 %"."""
     return percent(high).replace(f"{high * 100:.0f}", f"{low * 100:.0f}–{high * 100:.0f}", 1)
