@@ -96,7 +96,7 @@ def gradient(trainer: LoraTrainer, update: Callable[[], object]) -> dict[str, Te
     def look(*_: object) -> None:
         for name, parameter in trainer.parameters.items():
             assert parameter.grad is not None
-            seen[f"base_model.model.{name}.weight"] = parameter.grad.detach().cpu().clone()
+            seen[f"base_model.model.{name}.weight"] = parameter.grad.detach().cpu().contiguous().clone()
 
     hook = trainer.optimizer.register_step_pre_hook(look)
     update()

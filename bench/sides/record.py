@@ -16,6 +16,7 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -32,12 +33,13 @@ from gpu_worker.rollout import play_group
 from gpu_worker.types import Group, Place
 
 SHARD = "4GB"
+Dtype = Literal["float32", "bfloat16"]
 
 
-def played(task: str, options: dict[str, int], directory: Path) -> Recording:
+def played(task: str, options: dict[str, int], directory: Path, dtype: Dtype = "float32") -> Recording:
     """Whole tries of our own engine: one turn of T6M, or order-desk tries with all their turns."""
     model = t6m.build(directory / "t6m") if task == "t6m" else locate("embedded")
-    groups = asyncio.run(_groups(task, options, str(model)))
+    groups = asyncio.run(_groups(task, options, str(model), dtype))
     found = advantages([group.rewards for group in groups], 1e-6)
     return Recording(
         str(model),
@@ -53,12 +55,12 @@ def played(task: str, options: dict[str, int], directory: Path) -> Recording:
     )
 
 
-async def _groups(task: str, options: dict[str, int], model: str) -> Sequence[Group]:
+async def _groups(task: str, options: dict[str, int], model: str, dtype: Dtype) -> Sequence[Group]:
     environment = TASKS[task]
     prompts = ("",) * options["prompts"]  # job_for counts them; the engine renders its own
     work = Workload(model, "desk", prompts, options["prompts"], options["group"], options["tokens"])
     job = job_for(work, 1, "", max_turns=environment.max_turns, system_prompt=environment.system_prompt)
-    engine = EmbeddedEngine(model, max_context=job.max_context)
+    engine = EmbeddedEngine(model, max_context=job.max_context, dtype=dtype)
     scenarios = environment.scenarios("train", options["prompts"], 0)
     groups = await asyncio.gather(
         *(
