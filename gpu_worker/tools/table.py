@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,14 @@ class Table:
     def find(self, column: str, value: str) -> list[tuple[str, ...]]:
         """All rows whose `column` holds `value`, ignoring case and surrounding space, in table order."""
         at = self.columns.index(column)
-        wanted = _folded(value)
-        return [row for row in self.rows if _folded(row[at]) == wanted]
+        if at not in self._found_by:
+            self._found_by[at] = _by_value(self.rows, at)
+        return list(self._found_by[at].get(_folded(value), ()))
+
+    @cached_property
+    def _found_by(self) -> dict[int, dict[str, list[tuple[str, ...]]]]:
+        """Rows by the folded value of a column, for the columns that were searched so far."""
+        return {}
 
     def shown(self, row: Sequence[str]) -> str:
         """The one line in which an agent sees a row."""
@@ -176,6 +183,13 @@ def _checked_arguments(table: Table, arguments: dict[str, Any]) -> tuple[str, st
     if len(str(value)) > MAX_VALUE_LENGTH:
         raise ToolError(f"value is longer than {MAX_VALUE_LENGTH} characters")
     return column, str(value)
+
+
+def _by_value(rows: Sequence[tuple[str, ...]], at: int) -> dict[str, list[tuple[str, ...]]]:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for row in rows:
+        found.setdefault(_folded(row[at]), []).append(row)
+    return found
 
 
 def _folded(value: str) -> str:

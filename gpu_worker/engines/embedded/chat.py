@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import jinja2
 from jinja2 import nodes
@@ -27,6 +27,8 @@ TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>")
 """Texts that end a turn in the families the decoder knows, whether or not a config names them."""
 
 
+T = TypeVar("T")
+
 REFUSALS = (
     jinja2.TemplateError,
     ValueError,
@@ -38,6 +40,12 @@ REFUSALS = (
 )
 """What a template may raise over a conversation it was not written for."""
 
+
+REMEMBERED = 512
+"""Renderings that are kept: the tries of a group, and the turns of a try, begin alike."""
+
+CLOCK = "strftime_now"
+"""What templates call to write the date; such a rendering is not kept."""
 
 MARK = "\ue000"
 """Stands for an assistant's words where only what follows them is wanted."""
@@ -62,7 +70,11 @@ class Chat:
         self.ends = _turn_ends(directory, settings, self.tokenizer)
         self.specials = _special_texts(self.tokenizer)
         self._named = {key: _text_of(value) for key, value in settings.items() if key.endswith("_token")}
-        self._templates = _templates(directory, settings)
+        sources = _sources(directory, settings)
+        self._templates = _compiled(sources, directory)
+        self._timeless = not any(CLOCK in source for source in sources.values())
+        self._rendered: dict[str, str] = {}
+        self._encoded: dict[str, list[int]] = {}
 
     @property
     def size(self) -> int:
@@ -71,17 +83,23 @@ class Chat:
 
     def render(self, messages: Sequence[Message], tools: Sequence[ToolSpec], *, ask: bool = True) -> str:
         """The conversation as the model reads it; with `ask`, up to where the assistant begins to speak."""
-        template = self._templates.get("tool_use" if tools else "default") or self._templates["default"]
         try:
-            return template.render(
-                messages=[self._plain(message) for message in messages],
-                tools=[_declared(tool) for tool in tools] or None,
-                documents=None,
-                add_generation_prompt=ask,
-                **self._named,
-            )
+            if self._timeless:
+                key = repr((messages, tools, ask))
+                return _remembered(self._rendered, key, lambda: self._render(messages, tools, ask))
+            return self._render(messages, tools, ask)
         except REFUSALS as error:
             raise ModelError(f"The model's chat template refuses the conversation: {error}.") from error
+
+    def _render(self, messages: Sequence[Message], tools: Sequence[ToolSpec], ask: bool) -> str:
+        template = self._templates.get("tool_use" if tools else "default") or self._templates["default"]
+        return template.render(
+            messages=[self._plain(message) for message in messages],
+            tools=[_declared(tool) for tool in tools] or None,
+            documents=None,
+            add_generation_prompt=ask,
+            **self._named,
+        )
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
@@ -100,7 +118,7 @@ class Chat:
         asked = self.render(messages, tools)
         tail = self._appended(messages, tools, asked) if seen else None
         if tail is None:
-            return self.encode(asked)
+            return list(_remembered(self._encoded, asked, lambda: self.encode(asked)))
         end = self.ends.get(seen[-1])
         return [*seen, *self.encode(tail.removeprefix(end) if end else tail)]
 
@@ -146,6 +164,16 @@ class Chat:
         return [self._inert(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
+def _remembered(known: dict[str, T], key: str, make: Callable[[], T]) -> T:
+    """known[key], made where it is not there; of too many the oldest goes."""
+    if key not in known:
+        value = make()
+        if len(known) >= REMEMBERED:
+            del known[next(iter(known))]
+        known[key] = value
+    return known[key]
+
+
 def _tokenizer(directory: Path) -> Tokenizer:
     path = directory / "tokenizer.json"
     if not path.exists():
@@ -185,23 +213,29 @@ def _text_of(token: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _templates(directory: Path, settings: Mapping[str, Any]) -> dict[str, jinja2.Template]:
-    """The chat template, or several by name; "default" is always among them."""
+def _sources(directory: Path, settings: Mapping[str, Any]) -> dict[str, str]:
+    """The chat template's text, or several by name; "default" is always among them."""
     file = directory / "chat_template.jinja"
     given = file.read_text(encoding="utf-8") if file.exists() else settings.get("chat_template")
     if isinstance(given, str):
         given = [{"name": "default", "template": given}]
     try:
-        sources = {entry["name"]: entry["template"] for entry in given or []}
-        compiled = {name: _environment().from_string(source) for name, source in sources.items()}
-    except (jinja2.TemplateError, LookupError, TypeError) as error:
+        sources = {str(entry["name"]): str(entry["template"]) for entry in given or []}
+    except (LookupError, TypeError) as error:
         raise ModelError(f"The chat template in {directory} cannot be used: {error}.") from error
-    if "default" not in compiled:
+    if "default" not in sources:
         raise ModelError(
             f"The model in {directory} has no chat template; use an instruction-tuned model, or add "
             "a chat_template.jinja."
         )
-    return compiled
+    return sources
+
+
+def _compiled(sources: Mapping[str, str], directory: Path) -> dict[str, jinja2.Template]:
+    try:
+        return {name: _environment().from_string(source) for name, source in sources.items()}
+    except (jinja2.TemplateError, TypeError) as error:
+        raise ModelError(f"The chat template in {directory} cannot be used: {error}.") from error
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
@@ -210,7 +244,7 @@ def _environment() -> ImmutableSandboxedEnvironment:
     )
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _refuse
-    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    environment.globals[CLOCK] = lambda form: datetime.now().strftime(form)
     return environment
 
 
