@@ -6,6 +6,7 @@ Nothing is sampled; what is said is a function of the numbers given. It goes thr
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpu_worker.types import (
     CheckpointFile,
@@ -123,7 +124,8 @@ def _poor(ended: str) -> list[Message]:
 def judged(step: int, index: int, skill: float, *, size: int = 8, seed: int = 0) -> GroupJudged:
     dice = random.Random(f"{seed} {step} {index}")
     task = scenario(step * 100 + index)
-    tries = tuple(trajectory(task, place, dice.random() < skill, dice) for place in range(size))
+    played = (trajectory(task, place, dice.random() < skill, dice) for place in range(size))
+    tries = tuple(replace(one, policy_step=step - 1) for one in played)
     group = Group(step, index, task, TOOLS, tries, judge=offline.TITLE)
     return GroupJudged(group, "train", "train", tied=len({t.reward for t in tries}) == 1)
 

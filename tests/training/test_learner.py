@@ -1,8 +1,10 @@
 """The learner's figures as rows for charts and table, and what ties cost a run."""
 
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from gpu_worker.types import CheckpointFile, StepDone
 from tests import stories
@@ -45,7 +47,7 @@ def test_a_long_run_keeps_its_first_and_its_newest_steps() -> None:
     rows = [a_row(seq) for seq in range(1, 10_001)]
     kept = [row.step for row in learner.thinned(rows)]
     assert len(kept) <= learner.MOST
-    assert kept[0] == 1 and kept[-learner.NEWEST :] == list(range(9801, 10_001))
+    assert kept[0] == 1 and kept[-learner.NEWEST :] == list(range(10_001 - learner.NEWEST, 10_001))
     assert kept == sorted(set(kept))
     assert [row.step for row in learner.thinned(rows[:300])][:3] == [1, 2, 3]
     assert learner.thinned(rows[:5]) == rows[:5]
@@ -91,6 +93,22 @@ def test_the_figures_of_a_long_run_are_read_in_one_query(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_a_stall_changes_the_head_so_that_open_pages_hear_of_it(run: Run) -> None:
+    def silent_for(seconds: int, **columns: object) -> Run:
+        reported = timezone.now() - timedelta(seconds=seconds)
+        Run.objects.filter(pk=run.pk).update(reported_at=reported, **columns)
+        return Run.objects.get(pk=run.pk)
+
+    stories.tell(run, stories.training(3, 2, 2, stop_after=1))  # one step, of 3.1 seconds
+    lively = queries.head_key(silent_for(0))
+    assert queries.head_key(silent_for(17)) == lively
+    assert queries.head_key(silent_for(20)) != lively
+    assert condition.stalled(silent_for(20)) and not condition.stalled(silent_for(20, state="paused"))
+    assert not condition.stalled(silent_for(200, state="baseline"))
+    assert condition.stalled(silent_for(301, state="baseline"))
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_frame_adds_the_rows_of_new_steps_only(run: Run) -> None:
     stories.tell(run, stories.training(3, 2, 2, stop_after=2))
     seqs = [row["seq"] for row in queries.whole_page(run).curve if row["kind"] == "step"]
@@ -130,4 +148,5 @@ def test_every_knob_stands_on_exactly_one_shelf() -> None:
     assert len(placed) == len(set(placed))
     assert set(placed) == {knob.name for knob in knobs.knobs({})}
     written = {knob.name: knob.written for shelf in knobs.shelves({}) for knob in shelf.knobs}
-    assert written["clip_low"] == "the loss's own" and written["curriculum"] == "on"
+    assert written["clip_high"] == "4, the loss's own" and written["curriculum"] == "on"
+    assert written["environment"] == "–"

@@ -248,6 +248,18 @@ def test_a_trajectory_is_readable(ann: Client, run: Run) -> None:
     assert raw["segments"] == trajectory.record.segments
 
 
+def test_tries_name_the_weights_that_sampled_them(ann: Client, run: Run) -> None:
+    stories.tell(run, iter([stories.judged(8, 0, skill=1.0), stories.judged(1, 1, skill=1.0)]))
+    eighth, first = Group.objects.filter(run=run).order_by("pk")
+    trajectory = f"/trajectories/{eighth.trajectories.all()[0].pk}"
+    for page in (f"/groups/{eighth.pk}/", f"{trajectory}/"):
+        assert text_of(ann, page).count("sampled by the weights of step 7") == 1
+    assert json.loads(text_of(ann, f"{trajectory}/raw.json"))["policy_step"] == 7
+    assert "sampled by the untrained weights" in text_of(ann, f"/groups/{first.pk}/")
+    eighth.trajectories.update(policy_step=None)
+    assert "sampled by" not in text_of(ann, f"/groups/{eighth.pk}/")
+
+
 def test_tokens_say_what_their_try_was_worth(ann: Client, told: Run) -> None:
     tries = Trajectory.objects.filter(group__run=told)
     shown = {

@@ -45,6 +45,8 @@ class GroupView:
     judge: str
     previous: int | None
     next: int | None
+    policy_step: int | None
+    """Of the weights that sampled all its tries; None where they differ or nobody noted it."""
 
 
 def group_view(group: Group) -> GroupView:
@@ -63,6 +65,7 @@ def group_view(group: Group) -> GroupView:
         best = tries[0].turns
         tries[1:] = [replace(one, turns=compared(one.turns, best)) for one in tries[1:]]
     beside = Group.objects.filter(run=group.run_id, label=group.label)
+    policies = {trajectory.policy_step for trajectory in found}
     return GroupView(
         group=group,
         start=turns(conversations[0][:alike]) if conversations else [],
@@ -71,6 +74,7 @@ def group_view(group: Group) -> GroupView:
         judge=words.judge_name(group.judge),
         previous=beside.filter(pk__lt=group.pk).order_by("-pk").values_list("pk", flat=True).first(),
         next=beside.filter(pk__gt=group.pk).order_by("pk").values_list("pk", flat=True).first(),
+        policy_step=policies.pop() if len(policies) == 1 else None,
     )
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from gpu_worker import types
+from gpu_worker.algorithms import BOUNDS
 
 HIDDEN = {"run", "directory", "scenarios", "system_prompt"}
 """Not knobs: names, places and texts that are shown elsewhere."""
@@ -25,15 +26,8 @@ class Knob:
     value: Any
     sentence: str
     changed: bool
-
-    @property
-    def written(self) -> str:
-        """The value as people read it."""
-        if self.value is None:
-            return _("the loss's own") if self.name.startswith("clip_") else "–"
-        if isinstance(self.value, bool):
-            return _("on") if self.value else _("off")
-        return str(self.value) or "–"
+    written: str
+    """The value as people read it."""
 
 
 @dataclass(frozen=True)
@@ -138,5 +132,15 @@ def knobs(config: dict[str, Any]) -> list[Knob]:
         required = field.default is MISSING
         value = config.get(field.name, None if required else field.default)
         changed = not required and value != field.default
-        shown.append(Knob(field.name, value, _(sentences()[field.name]), changed))
+        sentence = _(sentences()[field.name])
+        shown.append(Knob(field.name, value, sentence, changed, _written(field.name, value, config)))
     return shown
+
+
+def _written(name: str, value: Any, config: dict[str, Any]) -> str:
+    if isinstance(value, bool):
+        return _("on") if value else _("off")
+    if value is None and name in ("clip_low", "clip_high"):
+        low, high = BOUNDS[config.get("loss", types.Job.loss)]
+        return _("%(bound)s, the loss's own") % {"bound": f"{low if name == 'clip_low' else high:g}"}
+    return "–" if value in (None, "") else str(value)

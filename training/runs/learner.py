@@ -28,7 +28,7 @@ LEARNED = (
     "ratio_max",
 )
 """Measured while learning: a step that learned nothing has none of them, whatever stands in their place."""
-NEWEST, MOST = 200, 600
+NEWEST, MOST = 100, 400
 """Steps a page shows one by one, and at most; of the older ones every second, third, … is shown."""
 WRITTEN = {"share": fine_percent, "seconds": duration, "number": figure, "count": figure}
 

@@ -69,7 +69,7 @@ def tied(figures: Figures, facts: Facts) -> Iterator[Finding]:
             "note",
             _("There is little left to learn."),
             _("%(share)s of the groups are ties, because nearly every try succeeds.") % told,
-            _("Stop and use the agent, or add harder scenarios."),
+            _("The agent can be used as it is; more practice needs harder scenarios."),
             "ties",
         )
         return
