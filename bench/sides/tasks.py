@@ -28,15 +28,18 @@ TaskName = Literal["t6m", "desk"]
 
 
 class Reciting:
-    """Random words to answer with more of them: a prompt of exactly 256 tokens, no tools, one turn."""
+    """Random words to answer with more of them: prompts of exactly so many tokens, no tools, one turn."""
 
     name = "t6m"
     title = "T6M"
     system_prompt = t6m.text(SYSTEM_WORDS, "system")
     max_turns = 1
 
+    def __init__(self, prompt_tokens: int = PROMPT_TOKENS) -> None:
+        self.prompt_tokens = prompt_tokens
+
     def scenarios(self, split: Split, count: int, seed: int) -> list[Scenario]:
-        words = PROMPT_TOKENS - SYSTEM_WORDS - 3 * t6m.TEMPLATE_TOKENS
+        words = self.prompt_tokens - SYSTEM_WORDS - 3 * t6m.TEMPLATE_TOKENS
         texts = [t6m.text(words, f"{split} {seed} {number}") for number in range(count)]
         return [
             Scenario(f"{split}-{number}", split, ({"role": "user", "content": text},))
