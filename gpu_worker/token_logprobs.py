@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpu_worker.engines.embedded.dense import linear
+
 LOGITS = 4 * 2**20
 """Logits that exist at a time: 16 MB, whatever the vocabulary."""
 ROWS = (16, 1024)
@@ -46,7 +48,7 @@ class _TokenLogprobs(torch.autograd.Function):
         logprobs_M, entropy_M, lse_M = (hidden_MC.new_empty(len(hidden_MC)) for _ in range(3))
         slope_MC = torch.empty_like(hidden_MC) if wants_hidden and not wants_head else None
         for rows in _chunks(len(hidden_MC), len(head_VC)):
-            logits = hidden_MC[rows] @ head_VC.T
+            logits = linear(hidden_MC[rows], head_VC)
             at = targets_M[rows].unsqueeze(-1)
             top = logits.amax(-1, keepdim=True)
             own = logits.sub_(top).gather(-1, at).squeeze(-1)
@@ -57,7 +59,7 @@ class _TokenLogprobs(torch.autograd.Function):
             lse_M[rows] = total.log() + top.squeeze(-1)
             if slope_MC is not None:
                 slope_MC[rows] = torch.addcdiv(
-                    head_VC[targets_M[rows]], weights @ head_VC, total.unsqueeze(-1), value=-1
+                    head_VC[targets_M[rows]], linear(weights, head_VC.T), total.unsqueeze(-1), value=-1
                 )
         if slope_MC is not None:
             ctx.save_for_backward(slope_MC)
@@ -74,10 +76,10 @@ class _TokenLogprobs(torch.autograd.Function):
         hidden_MC, head_VC, targets_M, lse_M = ctx.saved_tensors
         grad_MC, grad_VC = torch.empty_like(hidden_MC), torch.zeros_like(head_VC)
         for rows in _chunks(len(hidden_MC), len(head_VC)):
-            logits = hidden_MC[rows] @ head_VC.T
+            logits = linear(hidden_MC[rows], head_VC)
             slopes = logits.sub_(lse_M[rows].unsqueeze(-1)).exp_().neg_()
             slopes.scatter_add_(-1, targets_M[rows].unsqueeze(-1), slopes.new_ones(len(slopes), 1))
             slopes.mul_(grad_M[rows].unsqueeze(-1))
-            torch.mm(slopes, head_VC, out=grad_MC[rows])
+            grad_MC[rows] = linear(slopes, head_VC.T)
             grad_VC.addmm_(slopes.T, hidden_MC[rows])
         return grad_MC, grad_VC, None

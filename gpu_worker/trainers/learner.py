@@ -78,7 +78,7 @@ class Learner(ABC):
     ) -> None:
         if reason := refusal(job):
             raise ValueError(reason)
-        torch.set_num_threads(1)  # more threads spin against each other and change sums in the last bit
+        _one_thread()
         self.job, self.base, self.policy, self.parameters = job, base, policy, parameters
         self.workers = workers or min(2, len(os.sched_getaffinity(0)))
         self.optimizer = torch.optim.AdamW(
@@ -103,7 +103,7 @@ class Learner(ABC):
         pairs = list(zip(batch.groups, batch.advantages, strict=True))
         count = max(1, min(self.job.optimizer_steps, len(pairs)))
         shares = [pairs[len(pairs) * i // count : len(pairs) * (i + 1) // count] for i in range(count)]
-        with ThreadPoolExecutor(self.workers) as pool:
+        with ThreadPoolExecutor(self.workers, initializer=_one_thread) as pool:
             lessons = [[Lesson(pack) for pack in _packs(share)] for share in shares]
             if self.job.importance != "none":  # the first update finds the policy as it is
                 lessons[1:] = [self._with_proximal(share, pool) for share in lessons[1:]]
@@ -240,6 +240,11 @@ class Learner(ABC):
             what, _, name = key.partition("/")
             self.optimizer.state[self.parameters[name]][what] = value.clone()
         self.random.set_state(load_file(directory / RANDOM)["trainer"])
+
+
+def _one_thread() -> None:
+    """More threads in one operation spin against each other and change sums in the last bit."""
+    torch.set_num_threads(1)
 
 
 def _packs(share: Sequence[tuple[Group, Sequence[float]]]) -> list[Pack]:

@@ -5,15 +5,16 @@ with the very weights the sampler uses; the backward pass never makes a gradient
 What PEFT does around such a layer (names, files) is in `lora.py`; its own layers would compute the same
 with more work, and importing it costs two seconds and 140 MB in every worker.
 
-Shapes: * tokens, I inputs, O outputs, R rank.
+Shapes: T tokens, I inputs, O outputs, R rank.
 """
 
 import math
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+from gpu_worker.engines.embedded.dense import linear
 
 
 class LowRankLinear(nn.Module):
@@ -48,15 +49,17 @@ class _LowRank(torch.autograd.Function):
         b_OR: Tensor,
         scale: float,
     ) -> Tensor:
+        x = x.contiguous()
         ctx.save_for_backward(x, merged_OI, a_RI, b_OR)
         ctx.scale = scale
-        return F.linear(x, merged_OI, bias_O)
+        return linear(x, merged_OI, bias_O)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, merged_OI, a_RI, b_OR = ctx.saved_tensors
-        flat_x, flat_grad = x.flatten(0, -2), grads[0].flatten(0, -2)
-        grad_x = grads[0] @ merged_OI if ctx.needs_input_grad[0] else None
-        grad_a = ctx.scale * ((flat_grad @ b_OR).T @ flat_x)
-        grad_b = ctx.scale * (flat_grad.T @ (flat_x @ a_RI.T))
+        grad = grads[0].contiguous()  # oneDNN has no fast product for rows that lie apart
+        x_TI, grad_TO = x.flatten(0, -2), grad.flatten(0, -2)
+        grad_x = linear(grad, merged_OI.T) if ctx.needs_input_grad[0] else None
+        grad_a = linear(linear(grad_TO, b_OR.T).T, x_TI.T).mul_(ctx.scale)
+        grad_b = linear(linear(x_TI, a_RI).T, grad_TO.T).mul_(ctx.scale).T
         return grad_x, None, None, grad_a, grad_b, None
