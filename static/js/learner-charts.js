@@ -43,6 +43,7 @@ class SmallChart {
   take(steps, columns) {
     this.steps = steps;
     this.values = this.keys.map((key) => columns.get(key.dataset.line));
+    this.figure.toggleAttribute("data-blank", this.values.every((values) => values.every((value) => value === null)));
     if (this.seen) this.draw();
     this.tell(this.place);
   }
@@ -88,7 +89,7 @@ class SmallChart {
       ],
       series: [{}, ...this.keys.map((key, at) => this.series(key.dataset.colour, this.kind === "stack" && at === 0))],
       bands: this.bands(),
-      hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx)] },
+      hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx)], ready: [(plot) => this.openOnClick(plot)] },
     };
   }
 
@@ -136,8 +137,18 @@ class SmallChart {
     this.box.setAttribute("aria-valuetext", `${this.host.dataset.stepWord} ${this.steps[at] ?? 0}: ${told.join(", ")}`);
   }
 
-  /** Arrow keys step through the steps, on all charts at once. */
+  /** From a figure to what it is a figure of: the groups of that step. */
+  openOnClick(plot) {
+    plot.over.addEventListener("click", () => this.open(plot.cursor.idx));
+  }
+
+  open(place) {
+    if (place != null) location.assign(this.host.dataset.groups + this.steps[place]);
+  }
+
+  /** Arrow keys step through the steps, on all charts at once; Enter opens one. */
   walk(event) {
+    if (event.key === "Enter") this.open(this.place);
     const last = this.steps.length - 1;
     const here = this.place ?? last;
     const target = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];

@@ -57,6 +57,10 @@ def test_arrow_keys_read_the_charts_step_by_step(site: Site, sign_in: SignIn) ->
     expect(page.get_by_role("slider", name="Reward and checks")).to_have_attribute("aria-valuenow", "1")
     box.press("Tab")
     expect(box).to_have_attribute("aria-valuenow", "4")
+    box.press("ArrowLeft")
+    box.press("ArrowLeft")
+    box.press("Enter")
+    expect(page.get_by_role("heading", name="Groups of step 2")).to_be_visible()
 
 
 def test_a_stall_is_told_on_an_open_page_and_taken_back(site: Site, sign_in: SignIn) -> None:
