@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from gpu_worker.engines.embedded.cache import Store
@@ -139,10 +140,13 @@ class CachedAttention:
         """What changes from step to step. mask is [Q, 1, L, C]."""
         self.query_T, self.width, self.store_X, self.context = query_T, width, store_X, context
         self.mask = mask.unsqueeze(2)
+        self.tokens = len(store_X) // (2 * self.kv_heads)
 
     def __call__(self, layer: int, qkv_TAD: Tensor) -> Tensor:
         stored, size = self.slots.layers[layer], qkv_TAD.shape[-1]
         heads = self.kv_heads * self.groups
+        padding = len(qkv_TAD) - self.tokens
+        qkv_TAD = qkv_TAD[: self.tokens]
         new_XD = qkv_TAD[:, heads:].reshape(-1, size)
         stored.view(-1, size).index_copy_(0, self.store_X, new_XD)
         q_THD = qkv_TAD[:, :heads]
@@ -152,7 +156,9 @@ class CachedAttention:
         q_QLKGD = q_THD.reshape(self.grid.rows, self.width, self.kv_heads, self.groups, size)
         out_QLKGD = self._attend(q_QLKGD, stored, self.trunks.layers[layer])
         out = out_QLKGD.reshape(-1, heads * size)
-        return out if self.query_T is None else out.index_select(0, self.query_T)
+        if self.query_T is not None:
+            out = out.index_select(0, self.query_T)
+        return F.pad(out, (0, 0, 0, padding)) if padding else out
 
     def _attend(self, q_QLKGD: Tensor, stored: Tensor, trunks: Tensor) -> Tensor:
         rows, width, kv_heads, groups, size = q_QLKGD.shape

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -93,13 +94,14 @@ class Chat:
 
     def _render(self, messages: Sequence[Message], tools: Sequence[ToolSpec], ask: bool) -> str:
         template = self._templates.get("tool_use" if tools else "default") or self._templates["default"]
-        return template.render(
+        text = template.render(
             messages=[self._plain(message) for message in messages],
-            tools=[_declared(tool) for tool in tools] or None,
+            tools=[self._inert(_declared(tool)) for tool in tools] or None,
             documents=None,
             add_generation_prompt=ask,
             **self._named,
         )
+        return _whole(text)
 
     def encode(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
@@ -118,7 +120,7 @@ class Chat:
         asked = self.render(messages, tools)
         tail = self._appended(messages, tools, asked) if seen else None
         if tail is None:
-            return list(_remembered(self._encoded, asked, lambda: self.encode(asked)))
+            return _remembered(self._encoded, asked, lambda: self.encode(asked)).copy()
         end = self.ends.get(seen[-1])
         return [*seen, *self.encode(tail.removeprefix(end) if end else tail)]
 
@@ -131,8 +133,9 @@ class Chat:
         if not spoken:
             return None
         earlier, turn, later = messages[: spoken[-1]], messages[spoken[-1]], messages[spoken[-1] + 1 :]
-        marked = self.render([*earlier, {"role": "assistant", "content": MARK}, *later], tools)
-        after = marked.rpartition(MARK)[2] if MARK in marked else ""
+        mark = next(mark for n in count() if (mark := f"{MARK}{n}{MARK}") not in asked)
+        marked = self.render([*earlier, {"role": "assistant", "content": mark}, *later], tools)
+        after = marked.partition(mark)[2]
         ends = [after.find(end) for end in self.ends.values() if end in after]
         tail, before = after[min(ends, default=len(after)) :], self.render(earlier, tools)
         if not (tail and asked.startswith(before) and asked.endswith(tail)):
@@ -274,6 +277,15 @@ def _text_content(content: Any) -> str:
     if isinstance(content, list):
         return "".join(part.get("text", "") for part in content if part.get("type") == "text")
     return content or ""
+
+
+def _whole(text: str) -> str:
+    """`text` with a replacement character for every half of a character, which has no ids."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _letters(text: str) -> str:

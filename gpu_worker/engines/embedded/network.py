@@ -9,17 +9,27 @@ X positions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gpu_worker.engines.embedded.decoder import Attention, Decoder, Layer
+from gpu_worker.engines.embedded.decoder import Attention, Decoder, Layer, Norm
 from gpu_worker.engines.embedded.dense import Dense
 
 Attend = Callable[[int, Tensor], Tensor]
-"""attend(layer, qkv [T, A, D]) -> [T, H * D]. q and k are rotated, q is already divided by sqrt(D)."""
+"""attend(layer, qkv [T, A, D]) -> [T, H * D]. q and k are rotated, q is already divided by sqrt(D).
+
+The last rows may be padding: they belong to no token, and what comes back for them does not matter.
+"""
+
+
+def padded(tokens: int) -> int:
+    """With how many rows a pass over so many tokens is computed: few sizes, as each is prepared for once."""
+    step = 8 if tokens <= 128 else 64
+    return -(-tokens // step) * step
 
 
 class Network:
@@ -32,6 +42,7 @@ class Network:
         head = nn.Linear(1, 1, bias=False, device="meta")
         head.weight = decoder.model.embed_tokens.weight if shape.tied else decoder.lm_head.weight
         self.head = Dense([head], torch.float32)
+        self.norm = _Scaling(decoder.model.norm)
         device = decoder.model.norm.weight.device
         angles_XD = torch.arange(positions, device=device).unsqueeze(-1) * decoder.frequencies
         cos, sin = angles_XD.cos(), angles_XD.sin()
@@ -45,33 +56,58 @@ class Network:
     @torch.inference_mode()
     def settle(self) -> None:
         """Take the decoder's weights over in the fastest form; costs a copy of them."""
-        for dense in self._dense():
-            dense.settle()
+        for part in self._parts():
+            part.settle()
         self.settled = True
 
     @torch.inference_mode()
     def follow(self) -> None:
         """Take the decoder's weights over as they are, without a pause."""
-        for dense in self._dense():
-            dense.follow()
+        for part in self._parts():
+            part.follow()
         self.settled = False
 
-    def _dense(self) -> list[Dense]:
-        return [self.head, *(dense for layer in self.layers for dense in layer.dense)]
+    def _parts(self) -> list[Dense | _Scaling]:
+        return [self.head, self.norm, *(part for layer in self.layers for part in layer.parts)]
 
     def __call__(self, ids_T: Tensor, position_T: Tensor, attend: Attend) -> Tensor:
         """Final hidden states [T, C] of token `ids` at `positions`."""
+        tokens = len(ids_T)
+        if padded(tokens) > tokens:
+            padding = (0, padded(tokens) - tokens)
+            ids_T, position_T = F.pad(ids_T, padding), F.pad(position_T, padding)
         cos_TAD = self.cos_XD[position_T].unsqueeze(1) * self.scale_AD
         sin_TAD = self.sin_XD[position_T].unsqueeze(1) * self.scale_AD
         x_TC = self.decoder.model.embed_tokens.weight[ids_T]
         for index, layer in enumerate(self.layers):
             layer.attention(index, x_TC, cos_TAD, sin_TAD, attend)
             layer.mlp(x_TC)
-        return self.decoder.model.norm(x_TC)
+        return self.norm(x_TC)[:tokens]
 
     def logits(self, hidden_TC: Tensor) -> Tensor:
         """fp32 logits [T, V]."""
-        return self.head(hidden_TC)
+        tokens = len(hidden_TC)
+        return self.head(F.pad(hidden_TC, (0, 0, 0, padded(tokens) - tokens)))[:tokens]
+
+
+class _Scaling:
+    """RMSNorm in four operations: x / |x| times the weight, which holds the square root of C."""
+
+    def __init__(self, norm: Norm) -> None:
+        self.own = norm
+        size = norm.weight.numel()
+        self.root = math.sqrt(size)
+        self.least = torch.tensor(math.sqrt(size * norm.eps), device=norm.weight.device)
+        self.weight_C = norm.weight.detach()
+
+    def follow(self) -> None:
+        self.weight_C = self.own.weight.detach() * self.root
+
+    settle = follow
+
+    def __call__(self, x: Tensor) -> Tensor:
+        length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+        return torch.mul(x, self.weight_C).div_(torch.hypot(length, self.least))
 
 
 class _FusedLayer:
@@ -80,16 +116,19 @@ class _FusedLayer:
     def __init__(self, layer: Layer, dtype: torch.dtype) -> None:
         own = layer.self_attn
         assert isinstance(own, Attention)
-        self.own, self.layer = own, layer
+        self.own = own
+        self.before_attention = _Scaling(layer.input_layernorm)
+        self.before_mlp = _Scaling(layer.post_attention_layernorm)
         self.qkv = Dense([own.q_proj, own.k_proj, own.v_proj], dtype)
         self.out = Dense([own.o_proj], dtype)
         self.gate_up = Dense([layer.mlp.gate_proj, layer.mlp.up_proj], dtype)
         self.down = Dense([layer.mlp.down_proj], dtype)
-        self.dense = (self.qkv, self.out, self.gate_up, self.down)
+        products = (self.qkv, self.out, self.gate_up, self.down)
+        self.parts = (*products, self.before_attention, self.before_mlp)
 
     def attention(self, index: int, x_TC: Tensor, cos_TAD: Tensor, sin_TAD: Tensor, attend: Attend) -> None:
         size, rotated = self.own.head_dim, cos_TAD.shape[1]
-        qkv_TAD = self.qkv(self.layer.input_layernorm(x_TC)).unflatten(-1, (-1, size))
+        qkv_TAD = self.qkv(self.before_attention(x_TC)).unflatten(-1, (-1, size))
         qk_TAD = qkv_TAD[:, :rotated]
         if self.own.normed:
             self._normalise(qk_TAD, rotated)
@@ -107,5 +146,5 @@ class _FusedLayer:
         torch.mul(plain_TAD[:, queries:], k_norm.weight, out=qk_TAD[:, queries:])
 
     def mlp(self, x_TC: Tensor) -> None:
-        gate, up = self.gate_up(self.layer.post_attention_layernorm(x_TC)).chunk(2, dim=-1)
+        gate, up = self.gate_up(self.before_mlp(x_TC)).chunk(2, dim=-1)
         x_TC += self.down(F.silu(gate).mul_(up))
