@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 VOCABULARY = 4096
-SPECIAL = ("<|pad|>", "<|end|>", "<|unk|>", "<|turn|>")
-NEVER_SAID = range(3)
-"""Ids that have no part in any text."""
-ROLES = ("system", "user", "assistant", "tool", "call")
+SPECIAL = ("<|pad|>", "<|end|>", "<|unk|>")
+NEVER_SAID = range(len(SPECIAL))
+"""Ids that have no part in any text. The words of the template may be said: they mean nothing there."""
+ROLES = ("turn", "system", "user", "assistant", "tool", "call")
 SHAPE = {
     "vocab_size": VOCABULARY,
     "hidden_size": 256,
@@ -37,12 +37,14 @@ MARGIN = 40.0
 """How far below the others the logits of ids that are never said lie, at least."""
 TEMPLATE = """\
 {%- for message in messages -%}
-{{ '<|turn|> ' + message.role }}
+{{ 'turn ' + message.role }}
 {%- if message.content %}{{ ' ' + message.content }}{% endif -%}
-{%- for call in message.tool_calls or [] %}{{ ' call ' + call.function.name }}{% endfor -%}
+{%- for call in message.tool_calls or [] -%}
+{{ ' call ' + call.function.name + ' ' + call.function.arguments | tojson }}
+{%- endfor -%}
 {{ ' ' }}
 {%- endfor -%}
-{%- if add_generation_prompt %}{{ '<|turn|> assistant' }}{% endif -%}
+{%- if add_generation_prompt %}{{ 'turn assistant' }}{% endif -%}
 """
 TEMPLATE_TOKENS = 2
 """Ids a message has besides its words; as many ask for an answer."""
@@ -116,4 +118,5 @@ def _write_weights(directory: Path, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0))
+    model = build(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    print(json.dumps({"model": str(model)}))
