@@ -25,6 +25,12 @@ from gpu_worker.types import Segment
 
 __all__ = ["Line", "Pack", "attention_over", "packs", "token_logprobs"]
 
+SMALL = 384
+"""So few nodes are one micro-batch; more are at least two, so that two cores have something to do."""
+WASTE = 1.3
+"""Micro-batches are larger than their budget where smaller ones would compute so much more in all, because
+each has to compute anew what its tries share with others."""
+
 
 @dataclass(frozen=True)
 class Pack:
@@ -61,7 +67,8 @@ Line = tuple[Segment, float]
 
 
 def packs(lines: Sequence[Line], token_budget: int, tries: Sequence[int] | None = None) -> list[Pack]:
-    """Micro-batches of about equal size with at most `token_budget` nodes each (one try may have more).
+    """Micro-batches of about equal size with at most `token_budget` nodes each, if tries are short enough
+    for that and what they share is not so long that dividing them would be WASTE.
 
     tries[i] says which try line i is of, and lines of one try stay together; by default every line is a
     try. Segments without a sampled token are left out. The result depends on nothing but the arguments.
@@ -73,15 +80,31 @@ def packs(lines: Sequence[Line], token_budget: int, tries: Sequence[int] | None 
     if not by_try:
         return []
     units = sorted((sorted(unit, key=_order) for unit in by_try.values()), key=lambda u: [*map(_order, u)])
+    count, chunks = 1, _divided(units, 1)
+    nodes = chunks[0].nodes
+    while any(chunk.nodes > min(token_budget, SMALL if count == 1 else nodes) for chunk in chunks):
+        count = 2 * -(-max(count + 1, count * 5 // 4) // 2)  # even: two micro-batches are computed at a time
+        finer = _divided(units, count)
+        if sum(chunk.nodes for chunk in finer) > WASTE * nodes:
+            break
+        chunks = finer
+        if len(chunks) == len(units):
+            break
+    return [_pack(chunk.lines) for chunk in chunks]
+
+
+def _divided(units: Sequence[Sequence[Line]], count: int) -> list["_Chunk"]:
+    """At most `count` chunks of neighbouring tries. Each is closed when more of the next try would lie
+    beyond its share of all nodes, shared ones counted once, than within."""
     whole = _Chunk()
-    total = sum(whole.add(unit) for unit in units)
-    share = total / -(-total // token_budget)
-    chunks = [_Chunk()]
-    for unit in units:
-        if chunks[-1].nodes > share or (chunks[-1].nodes and chunks[-1].with_(unit) > token_budget):
+    new = [whole.add(unit) for unit in units]
+    chunks, before = [_Chunk()], 0
+    for unit, nodes in zip(units, new, strict=True):
+        if chunks[-1].tries and before + nodes / 2 > len(chunks) * whole.nodes / count:
             chunks.append(_Chunk())
         chunks[-1].add(unit)
-    return [_pack(chunk.lines) for chunk in chunks]
+        before += nodes
+    return chunks
 
 
 def _order(line: Line) -> tuple[tuple[int, ...], float]:
@@ -105,10 +128,6 @@ class _Chunk:
             self.lines.insert(at, (line, self.tries))
         self.tries += 1
         return self.nodes - before
-
-    def with_(self, unit: Sequence[Line]) -> int:
-        """How many nodes there would be with another try, or a few more where it shares with itself."""
-        return self.nodes + sum(self._new(line, self._place(line)) for line in unit)
 
     def _place(self, line: Line) -> int:
         return bisect_right(self.lines, _order(line), key=lambda entry: _order(entry[0]))

@@ -132,6 +132,32 @@ def test_a_micro_batch_stays_within_the_budget_and_nothing_is_lost() -> None:
     assert sum(len(pack.row_T) for pack in made) == sum(sum(segment.mask) for segment, _ in lines)
 
 
+def long_tries(prefix: int, tails: int, count: int) -> list[Line]:
+    """`count` tries that share `prefix` tokens and say `tails` more."""
+    mask = (False,) * prefix + (True,) * tails
+    return [
+        (Segment((1,) * prefix + (2 + at,) * tails, (0.0,) * (prefix + tails), mask), 1.0)
+        for at in range(count)
+    ]
+
+
+@pytest.mark.parametrize("budget", [300, 1000])
+def test_micro_batches_come_in_even_numbers_and_equal_sizes(budget: int) -> None:
+    sizes = [len(pack.ids_N) for pack in packs(long_tries(10, 60, 40), budget)]
+    assert len(sizes) % 2 == 0
+    assert max(sizes) <= budget
+    assert max(sizes) - min(sizes) <= 70
+
+
+def test_a_little_is_one_micro_batch() -> None:
+    assert len(packs(long_tries(10, 30, 8), 1000)) == 1
+
+
+def test_what_is_mostly_shared_is_not_divided_for_the_budgets_sake() -> None:
+    assert len(packs(long_tries(900, 30, 8), 1000)) == 1
+    assert len(packs(long_tries(20, 600, 4), 700)) == 4
+
+
 def test_the_order_of_the_tries_does_not_matter() -> None:
     lines = a_tree(random.Random(1))
     for one, other in zip(packs(lines, 50), packs(lines[::-1], 50), strict=True):
