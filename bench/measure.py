@@ -49,7 +49,7 @@ def measured(bar: Bar, *, pairs: int, small: bool, options: Mapping[str, int]) -
         work = Work(Path(directory), chosen, run)
         try:
             outcome = _measured(bar, work, count, hurried=small)
-            return outcome if device or not bar.cuda else replace(outcome, state=SELF_CHECK)
+            return outcome if device or not bar.cuda else Outcome(bar.id, SELF_CHECK, options=chosen)
         except Void as why:
             return Outcome(bar.id, f"void: {why}", options=chosen)
         except NotRun as why:

@@ -74,7 +74,7 @@ def _outcome(bar: Bar, asked: dict[str, Any]) -> Outcome:
     options = {name: asked[name] for name in bar.options if asked.get(name) is not None}
     outcome = measure.measured(bar, pairs=asked["pairs"], small=asked["small"], options=options)
     print(report.table(bar, outcome), flush=True)
-    if outcome.pairs and not asked["small"] and outcome.state != measure.SELF_CHECK:
+    if outcome.pairs and not asked["small"]:
         report.keep(bar, outcome)
     return outcome
 

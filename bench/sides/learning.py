@@ -12,8 +12,8 @@ from gpu_worker.types import Segment
 def learned_logprobs(trainer: LoraTrainer, line: Segment) -> list[float]:
     """The log-probability of each sampled id of one segment, by the learner's own layout and attention."""
     policy = trainer.policy
-    (pack,) = packs([(line, 0.0)], len(line.ids))
     head_VC = policy.model.embed_tokens.weight if policy.shape.tied else policy.lm_head.weight
+    pack = packs([(line, 0.0)], len(line.ids))[0].to(head_VC.device)
     with torch.no_grad():
         hidden_NC = policy(pack.ids_N, pack.positions_N, attention_over(pack.edges))
         logprobs_M, _ = token_logprobs(hidden_NC[pack.predictors_M], head_VC, pack.targets_M)

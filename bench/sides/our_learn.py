@@ -19,10 +19,10 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from bench.device import CUDA, DEVICE, name, waited
 from bench.memory import Peak
 from bench.sides.learning import learned_logprobs
 from bench.workload import WARM_UP, Recording, Try, read_recording
@@ -42,7 +42,11 @@ def trainer_for(recording: Recording) -> LoraTrainer:
         lora_rank=recording.lora_rank,
         lora_alpha=recording.lora_alpha,
     )
-    return LoraTrainer(recording.model, job)
+    trainer = LoraTrainer(recording.model, job)
+    if CUDA:
+        trainer.base.to(DEVICE)
+        trainer.policy.to(DEVICE)
+    return trainer
 
 
 def batch_of(recording: Recording, rate: float) -> Batch:
@@ -67,15 +71,11 @@ def timed(recording: Recording, steps: int) -> dict[str, Any]:
     for _ in range(WARM_UP + steps):
         began = time.perf_counter()
         metrics = trainer.update(batch)
-        _waited()
+        waited()
         seconds.append(time.perf_counter() - began)
     told = {"seconds": [round(one, 4) for one in seconds], "tokens": metrics["tokens"]}
-    return told | {"figure": statistics.median(seconds[WARM_UP:]), "nodes": metrics.get("nodes", 0.0)}
-
-
-def _waited() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    told |= {"nodes": metrics["nodes"], "device": name()}
+    return told | {"figure": statistics.median(seconds[WARM_UP:])}
 
 
 def gate(recording: Recording, directory: Path) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def gradient(trainer: LoraTrainer, update: Callable[[], object]) -> dict[str, Te
     seen: dict[str, Tensor] = {}
 
     def look(*_: object) -> None:
-        for name, parameter in trainer.parameters.items():
+        for own, parameter in trainer.parameters.items():
             assert parameter.grad is not None
-            seen[f"base_model.model.{name}.weight"] = parameter.grad.detach().cpu().contiguous().clone()
+            seen[f"base_model.model.{own}.weight"] = parameter.grad.detach().cpu().contiguous().clone()
 
     hook = trainer.optimizer.register_step_pre_hook(look)
     update()
@@ -110,9 +110,9 @@ def memory(recording: Recording) -> dict[str, Any]:
     short = Recording(recording.model, ((_cut(recording.tries[0]), _cut(recording.tries[1])),))
     trainer.update(batch_of(short, recording.learning_rate))
     batch = batch_of(recording, recording.learning_rate)
-    peak = Peak()
+    peak = Peak(cuda=CUDA)
     trainer.update(batch)
-    return {"figure": peak.megabytes(), "base_mb": peak.base_mb}
+    return {"figure": peak.megabytes(), "base_mb": peak.base_mb, "device": name()}
 
 
 def _cut(one: Try, sampled: int = 4) -> Try:

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.device import CUDA, DEVICE, waited
 from bench.memory import Peak
 from bench.sides.trl_trainer import grpo_trainer, set_threads
 from bench.workload import WARM_UP, Recording, Try, read_recording
@@ -63,11 +64,10 @@ class Learner:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.trainer.args.max_grad_norm)
         self.optimizer.step()
         self.optimizer.zero_grad()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
+        waited()
 
 
-def inputs_of(tries: tuple[Try, ...], *, old: bool = False, device: str = "cpu") -> dict[str, Any]:
+def inputs_of(tries: tuple[Try, ...], *, old: bool = False) -> dict[str, Any]:
     """What GRPOTrainer's loss reads, padded as it pads."""
     import torch
 
@@ -87,12 +87,12 @@ def inputs_of(tries: tuple[Try, ...], *, old: bool = False, device: str = "cpu")
         "completion_mask": [right([1] * (len(one.ids) - one.prompt), 0) for one in tries],
         "tool_mask": [right([int(sampled) for sampled in one.mask[one.prompt :]], 0) for one in tries],
     }
-    inputs: dict[str, Any] = {name: torch.tensor(rows, device=device) for name, rows in columns.items()}
-    inputs["advantages"] = torch.tensor([one.advantage for one in tries], device=device)
+    inputs: dict[str, Any] = {name: torch.tensor(rows, device=DEVICE) for name, rows in columns.items()}
+    inputs["advantages"] = torch.tensor([one.advantage for one in tries], device=DEVICE)
     inputs["num_items_in_batch"] = inputs["tool_mask"].sum()
     if old:
         rows = [right(one.logprobs[one.prompt :], 0.0) for one in tries]
-        inputs["old_per_token_logps"] = torch.tensor(rows, device=device)
+        inputs["old_per_token_logps"] = torch.tensor(rows, device=DEVICE)
     return inputs
 
 
@@ -126,7 +126,7 @@ def gate(learner: Learner, recording: Recording, directory: Path) -> dict[str, A
     if set(ours) != set(theirs):
         raise ValueError(f"different parameters: {sorted(set(ours) ^ set(theirs))[:4]}")
     a = torch.cat([ours[name].flatten().double() for name in sorted(ours)])
-    b = torch.cat([theirs[name].flatten().double() for name in sorted(ours)])
+    b = torch.cat([theirs[name].flatten().double().cpu() for name in sorted(ours)])
     return told | {"cosine": float(a @ b / (a.norm() * b.norm()))}
 
 
@@ -135,13 +135,13 @@ def _difference(learner: Learner, recording: Recording, ours: list[list[float]])
 
     largest = 0.0
     for one, logprobs in zip(recording.tries, ours, strict=True):
-        ids = torch.tensor([one.ids])
+        ids = torch.tensor([one.ids], device=DEVICE)
         completion = len(one.ids) - one.prompt
         with torch.no_grad():
             found = learner.trainer._get_per_token_logps_and_entropies(
                 learner.model, ids, torch.ones_like(ids), completion
             )[0][0]
-        sampled = found[torch.tensor(one.mask[one.prompt :])]
+        sampled = found.float().cpu()[torch.tensor(one.mask[one.prompt :])]
         largest = max(largest, float((sampled - torch.tensor(logprobs)).abs().max()))
     return largest
 
@@ -150,7 +150,7 @@ def memory(learner: Learner, recording: Recording) -> dict[str, Any]:
     """The peak of an update above what model and optimizer hold after one on short tries."""
     learner.update(inputs_of(tuple(_cut(one) for one in recording.tries[:2])))
     inputs = inputs_of(recording.tries)
-    peak = Peak()
+    peak = Peak(cuda=CUDA)
     learner.update(inputs)
     return {"figure": peak.megabytes(), "base_mb": peak.base_mb}
 

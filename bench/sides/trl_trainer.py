@@ -1,7 +1,7 @@
 """TRL's GRPOTrainer as the bars use it, in TRL's own environment.
 
 Same weights, group size, LoRA and loss as ArtWeb's side. What costs TRL time and is not part of the task is
-off: gradient checkpointing, checkpoints, logging.
+off: gradient checkpointing (unless memory is what is measured), checkpoints, logging.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from bench.device import CUDA
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 
@@ -45,9 +47,9 @@ def grpo_trainer(
     dtype = setting["dtype"]
     arguments = GRPOConfig(
         output_dir=directory,
-        use_cpu=not setting.get("cuda", False),
+        use_cpu=not CUDA,
         bf16=dtype != "float32",
-        gradient_checkpointing=False,
+        gradient_checkpointing=setting.get("checkpointing", False),
         model_init_kwargs={"dtype": "bfloat16" if dtype == "bfloat16" else "float32"},
         per_device_train_batch_size=micro_batch,
         gradient_accumulation_steps=tries // micro_batch,
