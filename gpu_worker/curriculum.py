@@ -59,12 +59,18 @@ class Curriculum:
                 drawn.append(scenario)
         return drawn + [self._next() for _ in range(count - len(drawn))]
 
-    def replacements(self, count: int, step: int) -> list[Scenario]:
-        """Scenarios for groups that came out tied: the most useful ones known, then the next in order."""
+    def replacements(self, count: int, step: int, solved: float) -> list[Scenario]:
+        """Scenarios for groups that came out tied: the most useful ones known, then the next in order.
+
+        `solved` is the solve rate of the step so far. Where nearly everything is solved, most of the next
+        in order would only come out tied again, so then there are no more than the known ones.
+        """
         useful = [key for key, standing in self.known.items() if self._is_useful(standing, step)]
         useful.sort(key=lambda key: (-self._usefulness(self.known[key].rate), self.known[key].step, key))
         by_id = {scenario.id: scenario for scenario in self.scenarios}
         found = [by_id[key] for key in useful[:count] if key in by_id]
+        if self.job.curriculum and solved > USEFUL[1]:
+            return found
         return found + self.draw(count - len(found), step)
 
     def note(self, groups: Iterable[Group], step: int) -> None:

@@ -7,7 +7,7 @@ import statistics
 from dataclasses import dataclass, field, replace
 
 from gpu_worker.arena import Arena, Played
-from gpu_worker.curriculum import Curriculum
+from gpu_worker.curriculum import Curriculum, solve_rate
 from gpu_worker.grpo import is_tied
 from gpu_worker.types import Group, Trajectory
 
@@ -55,7 +55,8 @@ async def practised(arena: Arena, curriculum: Curriculum, step: int) -> Practice
         round_ = await arena.practise(scenarios, step, first=practice.played)
         practice.add(round_, len(scenarios), job.tie_tolerance)
         missing = min(job.groups_per_step - len(practice.trainable), budget - practice.played)
-        scenarios = practice.curriculum.replacements(max(0, missing), step)
+        solved = statistics.fmean(map(solve_rate, practice.groups)) if practice.groups else 0.0
+        scenarios = practice.curriculum.replacements(max(0, missing), step, solved)
     return practice
 
 

@@ -84,16 +84,24 @@ def test_replacements_are_the_likeliest_to_bring_different_tries_then_fresh_ones
     ]
     draws.note([group(scenario, solved) for scenario, solved in went], 1)
     draws.note([group(lately, HALF)], 4)
-    found = ids(draws.replacements(4, 5))
+    found = ids(draws.replacements(4, 5, 0.5))
     assert found[0] == half.id
     assert set(found[1:3]) == {often.id, rarely.id}, "equally useful: 1 - p^G - (1 - p)^G is symmetric"
     assert found[3] != never.id, "it rests"
 
 
+def test_where_nearly_everything_is_solved_only_known_useful_scenarios_replace_tied_ones() -> None:
+    draws = curriculum()
+    draws.note([group(SCENARIOS[0], HALF)], 1)
+    assert ids(draws.replacements(3, 5, 0.95)) == [SCENARIOS[0].id]
+    assert len(draws.replacements(3, 5, 0.5)) == 3
+    assert len(draws.replacements(3, 5, 0.0)) == 3, "where nothing is solved yet, the search goes on"
+
+
 def test_without_a_curriculum_nothing_rests_and_replacements_are_the_next_in_order() -> None:
     draws, plain = curriculum(curriculum=False), curriculum(curriculum=False)
     draws.note([group(scenario, ALL) for scenario in SCENARIOS[:3]], 1)
-    assert ids(draws.draw(3, 2)) + ids(draws.replacements(3, 2)) == ids(plain.draw(6, 2))
+    assert ids(draws.draw(3, 2)) + ids(draws.replacements(3, 2, 0.95)) == ids(plain.draw(6, 2))
     assert draws.resting(2) == 0
 
 
@@ -109,7 +117,7 @@ def test_it_goes_on_from_json_as_if_nothing_had_happened() -> None:
     again = Curriculum.from_json(json.loads(json.dumps(draws.to_json())), draws.job, SCENARIOS)
     for step in range(2, 12):
         assert ids(draws.draw(3, step)) == ids(again.draw(3, step))
-        assert ids(draws.replacements(2, step)) == ids(again.replacements(2, step))
+        assert ids(draws.replacements(2, step, 0.5)) == ids(again.replacements(2, step, 0.5))
     assert draws.to_json() == again.to_json()
 
 
