@@ -525,6 +525,15 @@ def test_newcomers_share_nothing_computed_under_earlier_weights(engine: Embedded
     assert_all_free(engine)
 
 
+def test_bfloat16_samples_near_what_float32_would(tiny_model: Path) -> None:
+    engine = EmbeddedEngine(tiny_model, slots=12, max_context=512, dtype="bfloat16")
+    completions = list(chain.from_iterable(play_all(engine, 8)))
+    own = torch.tensor([x for completion in completions for x in completion.logprobs])
+    full = torch.tensor([x for completion in completions for x in full_forward(engine, completion)])
+    assert 0 < (own - full).abs().mean() < 0.02
+    assert list(chain.from_iterable(play_all(engine, 8))) == completions
+
+
 def test_weights_that_do_not_fit_leave_the_engine_as_it_was(engine: EmbeddedEngine) -> None:
     before = play_all(engine, 1)
     for unfit in ({"nothing.weight": torch.zeros(2)}, {"model.norm.weight": torch.zeros(3)}):

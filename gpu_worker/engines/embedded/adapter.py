@@ -101,4 +101,6 @@ class Swappable:
             if name not in self.pristine or tensor.shape != self.pristine[name].shape:
                 raise ModelError(f"The new weights do not fit the model: {name} {list(tensor.shape)}.")
         for name, parameter in self.parameters.items():
-            parameter.data = weights.get(name, self.pristine[name])
+            tensor = weights.get(name, self.pristine[name])
+            if parameter.data_ptr() != tensor.data_ptr():
+                parameter.data = tensor

@@ -46,7 +46,7 @@ class Dense:
         self.parts: list[tuple[Tensor, Tensor | None]] = []
 
     def follow(self) -> None:
-        self.parts = [(layer.weight.detach().to(self.dtype), self._bias(layer)) for layer in self.layers]
+        self.parts = [(layer.weight.data.to(self.dtype), self._bias(layer)) for layer in self.layers]
 
     def settle(self) -> None:
         weight = torch.cat([layer.weight.detach() for layer in self.layers]).to(self.dtype)

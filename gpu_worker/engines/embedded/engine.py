@@ -35,7 +35,7 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 class EmbeddedEngine:
     """types.Engine on torch. Raises ModelError when the model cannot be used.
 
-    With dtype "bfloat16" the matrix products of the layers are computed in it; the rest is in float32.
+    With dtype "bfloat16" a part of the matrix products is computed in it (`network.py` says which).
     """
 
     def __init__(
