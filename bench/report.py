@@ -19,6 +19,7 @@ BENCH = Path(__file__).resolve().parent
 RESULTS = BENCH / "results"
 README = BENCH / "README.md"
 PLOT = RESULTS / "bars.svg"
+GROWTH = RESULTS / "work.svg"
 GENERATED = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.S)
 """The part of README.md that is made from the results."""
 
@@ -140,6 +141,10 @@ def write_readme(bars: Sequence[Bar]) -> None:
     if not GENERATED.search(text):
         raise NotRun("README.md has lost the marks between which its results stand")
     PLOT.write_text(plot.bars(results))
+    grown = next((result for result in results if result["bar"] == "work"), None)
+    if grown:
+        series = grown["pairs"][0]["details"]["ours"]["series"]
+        GROWTH.write_text(plot.lines(series, "different tokens of a step", "seconds of the step"))
     README.write_text(GENERATED.sub(lambda _: readme_part(results), text))
 
 
@@ -151,7 +156,10 @@ def readme_part(results: Sequence[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     rows += [_row(result) for result in results]
-    rows += ["", "![Scores of the bars against what they must reach](results/bars.svg)", ""]
+    rows += ["", "![Worst pairs of the bars against what they must reach](results/bars.svg)"]
+    if any(result["bar"] == "work" for result in results):
+        rows.append("![Seconds of a step against its different tokens](results/work.svg)")
+    rows.append("")
     rows += [f"- {line}" for line in _machines(results)]
     return "\n".join(rows) + "\n"
 
@@ -179,7 +187,7 @@ def _machines(results: Sequence[dict[str, Any]]) -> list[str]:
     for result in results:
         of = result["machine"]
         name = f"{of['processor']}, {of['cores']} cores, {of['memory_gb']} GB, {of['system']}"
-        device = next((p["details"]["ours"].get("device") for p in result.get("pairs", [])), None)
+        device = next((p["details"].get("ours", {}).get("device") for p in result.get("pairs", [])), None)
         found.setdefault(f"{device}, {name}" if device else name, []).append(result)
     lines = []
     for name, those in found.items():
