@@ -44,6 +44,8 @@ def _reasons(job: Job) -> Iterator[str]:
     yield from _clip_reasons(job)
     yield from _kl_reasons(job)
     yield from _importance_reasons(job)
+    if job.lora_rank < 0:
+        yield f"lora_rank is {job.lora_rank}: it is 1 or more, or 0 to learn all weights."
     if job.optimizer_steps < 1:
         yield f"optimizer_steps is {job.optimizer_steps}: a training step needs at least one weight update."
 

@@ -14,7 +14,6 @@ from torch import Tensor
 class Learned:
     """What one micro-batch contributes. Sums are over its sampled tokens; kl is None where not measured."""
 
-    gradients: tuple[Tensor, ...]
     loss: float
     tokens: int
     nodes: int

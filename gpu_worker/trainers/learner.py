@@ -11,7 +11,7 @@ Shapes: T sampled tokens of a micro-batch, M different ones among them.
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -126,9 +126,9 @@ class Learner(ABC):
         if not size.tokens:
             return {"tokens": 0.0, "nodes": 0.0, "skipped": 1.0}
         lessons = self._with_base(lessons, size, pool)
-        learned = list(pool.map(lambda lesson: self._learn(lesson, size), lessons))
+        learned = self._learned(pool.map(lambda lesson: self._learn(lesson, size), lessons))
         loss = sum(part.loss for part in learned)
-        norm = self._set_gradients(learned)
+        norm = float(nn.utils.clip_grad_norm_(self.parameters.values(), self.job.max_grad_norm))
         finite = math.isfinite(loss) and math.isfinite(norm)
         if finite:
             self._step(learning_rate)
@@ -168,8 +168,8 @@ class Learner(ABC):
             penalised.append(replace(lesson, pack=replace(lesson.pack, advantages_T=advantages_T)))
         return penalised
 
-    def _learn(self, lesson: Lesson, size: Size) -> Learned:
-        """Forward and backward over one micro-batch."""
+    def _learn(self, lesson: Lesson, size: Size) -> tuple[Learned, tuple[Tensor, ...]]:
+        """Forward and backward over one micro-batch; what is shown of it and its gradients."""
         job, pack = self.job, lesson.pack
         logprobs_M, entropy_M = _logprobs(self.policy, pack)
         logprobs_T = logprobs_M[pack.row_T]
@@ -181,8 +181,7 @@ class Learner(ABC):
         counts = {"tokens": size.tokens, "tries": size.tries, "max_tokens": job.max_tokens}
         loss = torch.dot(loss_T, mean_weights(job.loss_mean, pack.try_T, **counts))
         gradients = torch.autograd.grad(loss, list(self.parameters.values()))
-        return Learned(
-            gradients=gradients,
+        shown = Learned(
             loss=loss.item(),
             tokens=len(pack.row_T),
             nodes=len(pack.ids_N),
@@ -192,6 +191,7 @@ class Learner(ABC):
             kl=None if kl_T is None else kl_T.sum().item(),
             kl_tokens=0 if kl_T is None else len(kl_T),
         )
+        return shown, gradients
 
     def _token_loss(self, lesson: Lesson, logprobs_T: Tensor) -> TokenLoss:
         """The loss by name, against the sampler's policy; or, where its difference from the learner's is
@@ -205,13 +205,14 @@ class Learner(ABC):
         capped_T = (weight_T == 0) | (weight_T == job.importance_cap)
         return replace(plain, loss_T=weight_T * plain.loss_T, clipped_T=plain.clipped_T | capped_T)
 
-    def _set_gradients(self, learned: Sequence[Learned]) -> float:
-        """Add up the gradients, always in the same order, and clip; returns their norm before."""
-        for parameter, *parts in zip(self.parameters.values(), *(p.gradients for p in learned), strict=True):
-            parameter.grad = parts[0].clone()
-            for part in parts[1:]:
-                parameter.grad += part
-        return float(nn.utils.clip_grad_norm_(self.parameters.values(), self.job.max_grad_norm))
+    def _learned(self, parts: Iterable[tuple[Learned, tuple[Tensor, ...]]]) -> list[Learned]:
+        """Add up the gradients as they come, always in the same order, so that few exist at a time."""
+        learned = []
+        for shown, gradients in parts:
+            learned.append(shown)
+            for parameter, gradient in zip(self.parameters.values(), gradients, strict=True):
+                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+        return learned
 
     def _step(self, learning_rate: float) -> None:
         for group in self.optimizer.param_groups:

@@ -27,10 +27,12 @@ CONFIG = "adapter_config.json"
 class LoraTrainer(Learner):
     """Implements types.Trainer. `workers` threads compute micro-batches; their number changes no result.
 
-    Raises ValueError for a job whose algorithm makes no sense.
+    Raises ValueError for a job whose algorithm makes no sense, or without a rank.
     """
 
     def __init__(self, model: str | Path, job: Job, *, workers: int | None = None) -> None:
+        if job.lora_rank < 1:
+            raise ValueError("A LoRA matrix has a rank of at least 1; lora_rank 0 is for full.FullTrainer.")
         base = Decoder.load(model)
         policy = Decoder(base.shape)
         policy.load_state_dict(base.state_dict(), assign=True)

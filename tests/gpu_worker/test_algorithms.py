@@ -39,6 +39,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"loss": "gspo", "importance": "mask"}, "gspo weighs whole tries"),
     ({"loss": "gspo", "importance": "truncate"}, "gspo weighs whole tries"),
     ({"importance": "mask", "importance_cap": 1.0}, "importance_cap is 1: it must be above 1"),
+    ({"lora_rank": -1}, "0 to learn all weights"),
     ({"optimizer_steps": 0}, "at least one weight update"),
 ]
 
