@@ -25,13 +25,13 @@ LIBRARY = "libiomp5.so"
 GIVEN = "VLLM_BENCH_STARTED"
 
 
-def restarted_with_openmp() -> None:
-    """Start this program once more with Intel's OpenMP loaded first, as vLLM's manual advises."""
+def restarted_with_openmp(program: str) -> None:
+    """Start the module `program` once more with Intel's OpenMP loaded first, as vLLM's manual advises."""
     library = Path(sys.prefix) / "lib" / LIBRARY
     if GIVEN in os.environ or not library.exists():
         return
     environment = os.environ | {GIVEN: "1", "LD_PRELOAD": str(library)}
-    os.execve(sys.executable, [sys.executable, "-m", "bench.sides.vllm_rollouts", *sys.argv[1:]], environment)
+    os.execve(sys.executable, [sys.executable, "-m", program, *sys.argv[1:]], environment)
 
 
 def engine(model: str, setting: dict[str, Any], **more: Any) -> Any:
@@ -115,7 +115,7 @@ def _taken(sample: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 def main() -> None:
-    restarted_with_openmp()
+    restarted_with_openmp("bench.sides.vllm_rollouts")
     work = read_workload(Path(sys.argv[1]))
     if sys.argv[2] == "--logprobs":
         told = agreement(work, json.loads(Path(sys.argv[3]).read_text())["samples"])
