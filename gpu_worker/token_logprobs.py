@@ -16,8 +16,8 @@ from torch import Tensor
 
 from gpu_worker.engines.embedded.dense import linear
 
-LOGITS = 4 * 2**20
-"""Logits that exist at a time: 16 MB, whatever the vocabulary."""
+LOGITS = {"cpu": 2 * 2**20, "cuda": 64 * 2**20}
+"""Logits that exist at a time, twice: 16 MB in all on a CPU, whatever the vocabulary."""
 ROWS = (16, 1024)
 """Fewest and most rows of a chunk."""
 
@@ -30,14 +30,14 @@ def token_logprobs(hidden_MC: Tensor, head_VC: Tensor, targets_M: Tensor) -> tup
     return _TokenLogprobs.apply(hidden_MC, head_VC, targets_M)
 
 
-def chunk_rows(vocabulary: int) -> int:
+def chunk_rows(vocabulary: int, device: str = "cpu") -> int:
     """Rows of logits that exist at a time."""
-    return min(max(LOGITS // vocabulary, ROWS[0]), ROWS[1])
+    return min(max(LOGITS[device] // vocabulary, ROWS[0]), ROWS[1])
 
 
-def _chunks(rows: int, vocabulary: int) -> Iterator[slice]:
-    step = chunk_rows(vocabulary)
-    return (slice(at, at + step) for at in range(0, rows, step))
+def _chunks(hidden_MC: Tensor, vocabulary: int) -> Iterator[slice]:
+    step = chunk_rows(vocabulary, hidden_MC.device.type)
+    return (slice(at, at + step) for at in range(0, len(hidden_MC), step))
 
 
 class _TokenLogprobs(torch.autograd.Function):
@@ -47,7 +47,7 @@ class _TokenLogprobs(torch.autograd.Function):
         hidden_MC, head_VC = hidden_MC.float(), head_VC.float()
         logprobs_M, entropy_M, lse_M = (hidden_MC.new_empty(len(hidden_MC)) for _ in range(3))
         slope_MC = torch.empty_like(hidden_MC) if wants_hidden and not wants_head else None
-        for rows in _chunks(len(hidden_MC), len(head_VC)):
+        for rows in _chunks(hidden_MC, len(head_VC)):
             logits = linear(hidden_MC[rows], head_VC)
             at = targets_M[rows].unsqueeze(-1)
             top = logits.amax(-1, keepdim=True)
@@ -75,7 +75,7 @@ class _TokenLogprobs(torch.autograd.Function):
             return ctx.saved_tensors[0] * grad_M.unsqueeze(-1), None, None
         hidden_MC, head_VC, targets_M, lse_M = ctx.saved_tensors
         grad_MC, grad_VC = torch.empty_like(hidden_MC), torch.zeros_like(head_VC)
-        for rows in _chunks(len(hidden_MC), len(head_VC)):
+        for rows in _chunks(hidden_MC, len(head_VC)):
             logits = linear(hidden_MC[rows], head_VC)
             slopes = logits.sub_(lse_M[rows].unsqueeze(-1)).exp_().neg_()
             slopes.scatter_add_(-1, targets_M[rows].unsqueeze(-1), slopes.new_ones(len(slopes), 1))

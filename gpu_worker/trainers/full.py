@@ -25,9 +25,12 @@ class FullTrainer(Learner):
     Raises ValueError for a job whose algorithm makes no sense.
     """
 
-    def __init__(self, model: str | Path, job: Job, *, workers: int | None = None) -> None:
-        base = Decoder.load(model)
+    def __init__(
+        self, model: str | Path, job: Job, *, workers: int | None = None, device: str = "cpu"
+    ) -> None:
+        base = Decoder.load(model).to(device)
         policy = Decoder(base.shape)
+        policy.frequencies = base.frequencies
         policy.load_state_dict({n: x.clone() for n, x in base.state_dict().items()}, assign=True)
         policy.requires_grad_(True)
         self.model = str(model)

@@ -27,6 +27,7 @@ from gpu_worker.grpo import TokenLoss, cispo, correction, gspo, kl_to_base, less
 from gpu_worker.packing import Line, Pack, attention_over, packs, token_logprobs
 from gpu_worker.seeds import seed_for
 from gpu_worker.trainers.figures import Learned, joined, metrics
+from gpu_worker.trainers.norm import install
 from gpu_worker.types import Batch, Group, Job
 
 TOKEN_BUDGET = 1536
@@ -80,7 +81,10 @@ class Learner(ABC):
             raise ValueError(reason)
         _one_thread()
         self.job, self.base, self.policy, self.parameters = job, base, policy, parameters
-        self.workers = workers or min(2, len(os.sched_getaffinity(0)))
+        self.device = policy.model.norm.weight.device
+        here = min(2, len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
+        self.workers = workers or here
+        install(policy)
         self.optimizer = torch.optim.AdamW(
             parameters.values(), lr=job.learning_rate, betas=BETAS, weight_decay=job.weight_decay
         )
@@ -104,7 +108,7 @@ class Learner(ABC):
         count = max(1, min(self.job.optimizer_steps, len(pairs)))
         shares = [pairs[len(pairs) * i // count : len(pairs) * (i + 1) // count] for i in range(count)]
         with ThreadPoolExecutor(self.workers, initializer=_one_thread) as pool:
-            lessons = [[Lesson(pack) for pack in _packs(share)] for share in shares]
+            lessons = [[Lesson(pack.to(self.device)) for pack in _packs(share)] for share in shares]
             if self.job.importance != "none":  # the first update finds the policy as it is
                 lessons[1:] = [self._with_proximal(share, pool) for share in lessons[1:]]
             made = [
@@ -156,7 +160,8 @@ class Learner(ABC):
         held = int(pack.try_T.max()) + 1
         first = int(torch.randint(max(1, held - tries + 1), (), generator=self.random))
         few, base_at = pack.of_tries(range(first, min(held, first + tries)))
-        known = replace(lessons[drawn], base_T=_measured(self.base, few), base_at=base_at)
+        base_T = _measured(self.base, few.to(self.device))
+        known = replace(lessons[drawn], base_T=base_T, base_at=base_at)
         return [*lessons[:drawn], known, *lessons[drawn + 1 :]]
 
     def _penalised(self, lessons: Sequence[Lesson]) -> list[Lesson]:
@@ -239,7 +244,9 @@ class Learner(ABC):
         self.optimizer.state.clear()
         for key, value in load_file(directory / OPTIMIZER).items():
             what, _, name = key.partition("/")
-            self.optimizer.state[self.parameters[name]][what] = value.clone()
+            parameter = self.parameters[name]
+            place = value.device if what == "step" else parameter.device
+            self.optimizer.state[parameter][what] = value.to(place, copy=True)
         self.random.set_state(load_file(directory / RANDOM)["trainer"])
 
 

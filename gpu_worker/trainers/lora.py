@@ -30,11 +30,14 @@ class LoraTrainer(Learner):
     Raises ValueError for a job whose algorithm makes no sense, or without a rank.
     """
 
-    def __init__(self, model: str | Path, job: Job, *, workers: int | None = None) -> None:
+    def __init__(
+        self, model: str | Path, job: Job, *, workers: int | None = None, device: str = "cpu"
+    ) -> None:
         if job.lora_rank < 1:
             raise ValueError("A LoRA matrix has a rank of at least 1; lora_rank 0 is for full.FullTrainer.")
-        base = Decoder.load(model)
+        base = Decoder.load(model).to(device)
         policy = Decoder(base.shape)
+        policy.frequencies = base.frequencies
         policy.load_state_dict(base.state_dict(), assign=True)
         policy.requires_grad_(False)
         self.layers = _inject(policy, job)

@@ -25,8 +25,8 @@ class LowRankLinear(nn.Module):
         self.layer, self.scale = layer, scale
         limit = 1 / math.sqrt(layer.in_features)
         a_RI = torch.empty(rank, layer.in_features).uniform_(-limit, limit, generator=generator)
-        self.lora_A = nn.Parameter(a_RI)
-        self.lora_B = nn.Parameter(torch.zeros(layer.out_features, rank))
+        self.lora_A = nn.Parameter(a_RI.to(layer.weight.device))
+        self.lora_B = nn.Parameter(layer.weight.new_zeros(layer.out_features, rank))
         self.merged_OI = layer.weight.detach()
 
     @torch.no_grad()
