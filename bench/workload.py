@@ -26,7 +26,7 @@ class Workload:
     max_tokens: int
     seed: int = 0
     lora_rank: int = 16
-    lora_alpha: float = 32.0
+    lora_alpha: int = 32
     learning_rate: float = 1e-5
 
     @property
@@ -64,7 +64,7 @@ class Recording:
     model: str
     groups: tuple[tuple[Try, ...], ...]
     lora_rank: int = 16
-    lora_alpha: float = 32.0
+    lora_alpha: int = 32
     learning_rate: float = 1e-5
 
     @property

@@ -23,7 +23,8 @@ class Peer:
 
         dtype = torch.bfloat16 if CUDA else torch.float32
         self.options, self.torch = options, torch
-        self.model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype).to(DEVICE).eval()
+        model: Any = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype)
+        self.model = model.to(DEVICE).eval()
         self.tokenizer = AutoTokenizer.from_pretrained(directory)
 
     def prompts(self, seed: int) -> list[list[int]]:

@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -53,7 +54,7 @@ def arts(hidden_MC: Tensor, head_VC: Tensor, targets_M: Tensor) -> Tensor:
 def _function_of_art() -> Callable[..., tuple[Tensor, Tensor]]:
     """The one function, compiled from the installed file."""
     files = metadata.files("openpipe-art") or []
-    path = next(file for file in files if str(file).endswith(FILE)).locate()
+    path = Path(str(next(file for file in files if str(file).endswith(FILE)).locate()))
     tree = ast.parse(path.read_text())
     tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == FUNCTION]
     scope: dict[str, Any] = {"torch": torch}

@@ -109,6 +109,6 @@ async def judge(group: Group) -> Group:
 
 
 if __name__ == "__main__":
-    task, options, directory = sys.argv[1:]
-    assert task in ("t6m", "desk")
-    print(json.dumps({"workload": str(write_workload(task, json.loads(options), Path(directory)))}))
+    name: TaskName = "t6m" if sys.argv[1] == "t6m" else "desk"
+    written = write_workload(name, json.loads(sys.argv[2]), Path(sys.argv[3]))
+    print(json.dumps({"workload": str(written)}))

@@ -15,7 +15,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,10 @@ def of_learner(path: Path) -> dict[str, Any]:
     return {"figure": done / ceiling, "operations_a_second": done, "ceiling": ceiling, "device": name()}
 
 
+def _seconds_of(said: Callable[[int], Coroutine[Any, Any, object]], tokens: int) -> float:
+    return fastest(lambda: asyncio.run(said(tokens)))
+
+
 def numbers_in(directory: Path) -> int:
     """How many weights the model's files hold."""
     total = 0
@@ -98,7 +102,7 @@ def of_decode(directory: Path, options: dict[str, int]) -> dict[str, Any]:
             *(engine.chat(prompt, (), Sampling(max_tokens=tokens, seed=row)) for row in rows)
         )
 
-    short, whole = (fastest(lambda n=n: asyncio.run(said(n))) for n in (1, options["tokens"]))
+    short, whole = (_seconds_of(said, count) for count in (1, options["tokens"]))
     a_token = (whole - short) / (options["tokens"] - 1)
     size = 2 if dtype == "bfloat16" else 4
     done, ceiling = size * numbers_in(directory) / a_token, bytes_a_second()
