@@ -149,7 +149,7 @@ def test_equal_prompts_are_prefilled_once(engine: EmbeddedEngine, monkeypatch: p
     )
     planted: list[int] = []
     monkeypatch.setattr(
-        engine.sampler, "plant", lambda slot, ids, trunk: (planted.append(len(ids)), plant(slot, ids, trunk))
+        engine.sampler, "plant", lambda ids, trunk: (planted.append(len(ids)), plant(ids, trunk))
     )
     play_all(engine, 8, turns=1)
     assert len(planted) == 1 and planted[0] > 32

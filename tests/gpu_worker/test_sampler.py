@@ -124,7 +124,7 @@ def test_a_long_prompt_is_fed_in_pieces(tiny_model: Path, monkeypatch: pytest.Mo
     for piece in (512, 20):
         monkeypatch.setattr("gpu_worker.engines.embedded.sampler.PIECE", piece)
         sampler = Sampler(decoder, slots=3, max_context=128)
-        sampler.plant(1, ids[:50], 0)
+        sampler.plant(ids[:50], 0)
         for slot in (0, 2):
             sampler.put(slot, ids, Sampling(seed=3), limit=100)
             sampler.see_trunk(slot, 0, 50 if slot else 0)
@@ -138,7 +138,7 @@ def test_a_long_prompt_is_fed_in_pieces(tiny_model: Path, monkeypatch: pytest.Mo
 def test_a_moved_row_goes_on_as_if_it_had_stayed(tiny_model: Path) -> None:
     sampler = Sampler(Decoder.load(tiny_model), slots=4, max_context=128)
     ids = list(range(3, 60))
-    sampler.plant(0, ids[:40], 0)
+    sampler.plant(ids[:40], 0)
     for slot in (1, 3):
         sampler.put(slot, ids, Sampling(seed=9, temperature=1.3, top_p=0.9), limit=100)
         sampler.see_trunk(slot, 0, 40)

@@ -135,6 +135,7 @@ class CachedAttention:
         self.slots, self.trunks, self.grid, self.view = slots, trunks, grid, view
         self.kv_heads = slots.shape.kv_heads
         self.groups = slots.shape.heads // self.kv_heads
+        self.whole = False
 
     def place(self, query_T: Tensor | None, width: int, store_X: Tensor, mask: Tensor, context: int) -> None:
         """What changes from step to step. mask is [Q, 1, L, C]."""
@@ -149,6 +150,8 @@ class CachedAttention:
         qkv_TAD = qkv_TAD[: self.tokens]
         new_XD = qkv_TAD[:, heads:].reshape(-1, size)
         stored.view(-1, size).index_copy_(0, self.store_X, new_XD)
+        if self.whole:
+            return F.pad(self._causal(qkv_TAD), (0, 0, 0, padding))
         q_THD = qkv_TAD[:, :heads]
         if self.query_T is not None:
             grid = q_THD.new_zeros(self.grid.rows * self.width, heads, size)
@@ -159,6 +162,14 @@ class CachedAttention:
         if self.query_T is not None:
             out = out.index_select(0, self.query_T)
         return F.pad(out, (0, 0, 0, padding)) if padding else out
+
+    def _causal(self, qkv_TAD: Tensor) -> Tensor:
+        """One row from its first position on: nothing to read that was not just computed."""
+        heads = self.kv_heads * self.groups
+        parts = qkv_TAD.transpose(0, 1).unsqueeze(0).split((heads, self.kv_heads, self.kv_heads), dim=1)
+        q, (k, v) = parts[0], (x.repeat_interleave(self.groups, dim=1) for x in parts[1:])
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+        return out[0].transpose(0, 1).flatten(1)
 
     def _attend(self, q_QLKGD: Tensor, stored: Tensor, trunks: Tensor) -> Tensor:
         rows, width, kv_heads, groups, size = q_QLKGD.shape

@@ -58,13 +58,6 @@ class Store:
         for layer in self.layers:
             layer[:, targets, :, :length] = layer[:, source, :, :length].unsqueeze(1)
 
-    def take(self, target: int, other: Store, source: int, length: int) -> None:
-        """Copy the first `length` positions of sequence `source` of another store into `target`."""
-        self.reserve(length)
-        self.used = max(self.used, target + 1)
-        for own, theirs in zip(self.layers, other.layers, strict=True):
-            own[:, target, :, :length] = theirs[:, source, :, :length]
-
     def _untouched(self, room: int) -> Tensor:
         """Zeros (never garbage: a weight of 0 times NaN would be NaN) in pages that exist once written to."""
         shape = (2, self.sequences, self.shape.kv_heads, room, self.shape.head_dim)
@@ -80,9 +73,9 @@ class Store:
 
 def _pages(size: int) -> mmap.mmap:
     try:
-        pages = mmap.mmap(-1, size)
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            pages.madvise(mmap.MADV_HUGEPAGE)  # a step reads little from many places: fewer pages to find
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if hasattr(mmap, "MADV_NOHUGEPAGE"):
+            pages.madvise(mmap.MADV_NOHUGEPAGE)  # one position in use must not take two megabytes
         return pages
     except (OSError, OverflowError) as error:
         raise ModelError(

@@ -11,7 +11,7 @@ Shapes: S slots, X positions, R rows of a pass, T its tokens, Q rows of its grid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,12 +103,13 @@ class Sampler:
         self._round = None
 
     @torch.inference_mode()
-    def plant(self, slot: int, ids: Sequence[int], trunk: int) -> None:
-        """Compute the keys and values of `ids` in a free slot and make them trunk `trunk`."""
-        self.put(slot, ids, Sampling(), len(ids))
-        self.see_trunk(slot, 0, 0)
-        self._hidden([self._fed_up_to_last_piece(Fill(slot, 0))])
-        self.trunks.take(trunk, self.slots, slot, len(ids))
+    def plant(self, ids: Sequence[int], trunk: int) -> None:
+        """Compute the keys and values of `ids` and make them trunk `trunk`."""
+        ids_X = torch.tensor(ids, device=self.device)
+        members = Members([trunk], [0], [0])
+        for start in range(0, len(ids), PIECE):
+            length = min(PIECE, len(ids) - start)
+            self._feed(self.trunks, members, [start], [length], lambda _, position_T: ids_X[position_T])
 
     @torch.inference_mode()
     def prefill(self, fills: Sequence[Fill]) -> None:
@@ -143,9 +144,9 @@ class Sampler:
         groups = self.decoder.shape.heads // self.decoder.shape.kv_heads
         return TrunkView(members, grid, width, groups, self.device)
 
-    def store_at(self, slot_T: Tensor, position_T: Tensor) -> Tensor:
-        """Where in a layer of the slots, seen as rows of D, keys and values of the tokens go: [T * 2K]."""
-        store, kv_heads = self.slots, self.decoder.shape.kv_heads
+    def store_at(self, store: Store, slot_T: Tensor, position_T: Tensor) -> Tensor:
+        """Where in a layer of the store, seen as rows of D, keys and values of the tokens go: [T * 2K]."""
+        kv_heads = self.decoder.shape.kv_heads
         which_2 = torch.arange(2, device=self.device).unsqueeze(-1)
         head_K = torch.arange(kv_heads, device=self.device)
         row_T2K = (which_2 * store.sequences + slot_T[:, None, None]) * kv_heads + head_K
@@ -191,7 +192,18 @@ class Sampler:
 
     def _forward(self, slots: list[int], starts: list[int], counts: list[int]) -> Tensor:
         """Feed `counts` known ids of each row from `starts` on."""
-        members = self.members(slots)
+        return self._feed(self.slots, self.members(slots), starts, counts, lambda *at: self.ids_SX[at])
+
+    def _feed(
+        self,
+        store: Store,
+        members: Members,
+        starts: list[int],
+        counts: list[int],
+        ids_at: Callable[[Tensor, Tensor], Tensor],
+    ) -> Tensor:
+        """Final hidden states of `counts` new tokens of each row; their keys and values go to `store`."""
+        slots = members.slots
         grid = Grid(members, self.device)
         width = max(counts)
         count_R = torch.tensor(counts)
@@ -200,18 +212,19 @@ class Sampler:
         position_T = torch.tensor(starts)[row_T] + place_T
         own_T = position_T - torch.tensor(members.trunk_lengths)[row_T]
         context = int(own_T.max()) + 1
-        self.slots.reserve(context)
-        self.slots.used = max(self.slots.used, max(slots) + 1)
+        store.reserve(context)
+        store.used = max(store.used, max(slots) + 1)
         query_T = torch.tensor(grid.row_of)[row_T] * width + place_T
         seen_QL = torch.zeros(grid.rows * width, dtype=torch.long)
         seen_QL[query_T] = own_T
         mask = _causal_mask(seen_QL.view(grid.rows, width), context).to(self.device)
         straight = torch.equal(query_T, torch.arange(grid.rows * width))
         slot_T, position_T = torch.tensor(slots)[row_T].to(self.device), position_T.to(self.device)
-        attention = CachedAttention(self.slots, self.trunks, grid, self.view_of(members, grid, width))
-        store_X = self.store_at(slot_T, own_T.to(self.device))
+        attention = CachedAttention(store, self.trunks, grid, self.view_of(members, grid, width))
+        store_X = self.store_at(store, slot_T, own_T.to(self.device))
+        attention.whole = attention.view is None and len(slots) == 1 and starts[0] == 0
         attention.place(None if straight else query_T.to(self.device), width, store_X, mask, context)
-        return self.network(self.ids_SX[slot_T, position_T], position_T, attention)
+        return self.network(ids_at(slot_T, position_T), position_T, attention)
 
 
 class _Round:
@@ -237,7 +250,7 @@ class _Round:
         sampler = self.sampler
         sampler.slots.reserve(self.context)
         self.room = sampler.slots.room
-        self.store_X = sampler.store_at(self.slots_R, self.own_R)
+        self.store_X = sampler.store_at(sampler.slots, self.slots_R, self.own_R)
         own_Q1 = torch.zeros(self.grid.rows, 1, dtype=torch.long, device=sampler.device)
         own_Q1[self.grid.row_R, 0] = self.own_R
         self.mask = _causal_mask(own_Q1, self.room)

@@ -225,15 +225,15 @@ class Seats:
         for turns in lonely.values():
             ids = _common([turn.known[:-1] for turn in turns])
             if len(turns) > 1 and len(ids) >= WORTH_SHARING:
-                trunk = self._plant(turns[0].slot, ids)
+                trunk = self._plant(ids)
                 found.update((turn, (trunk, len(ids))) for turn in turns)
         return found
 
-    def _plant(self, slot: int, ids: list[int]) -> Trunk:
-        """A new trunk, computed in a free slot. There are as many as slots, so one is always free."""
+    def _plant(self, ids: list[int]) -> Trunk:
+        """A new trunk. There is room for as many as there are slots, so one is always free."""
         taken = {trunk.number for trunk in self.trunks}
         trunk = Trunk(next(number for number in range(self.slots) if number not in taken), ids)
-        self.sampler.plant(slot, ids, trunk.number)
+        self.sampler.plant(ids, trunk.number)
         self.trunks.append(trunk)
         return trunk
 
