@@ -75,12 +75,13 @@ def conversation(tokens: int, seed: str) -> list[dict[str, str]]:
 def build(directory: Path, seed: int = 0) -> Path:
     """Write the model in Hugging Face's layout; returns its directory."""
     directory.mkdir(parents=True, exist_ok=True)
-    _write_tokenizer(directory)
+    write_tokenizer(directory)
     _write_weights(directory, seed)
     return directory
 
 
-def _write_tokenizer(directory: Path) -> None:
+def write_tokenizer(directory: Path) -> None:
+    """Tokenizer and chat template only."""
     from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
     ids = {word: number for number, word in enumerate(words())}

@@ -37,8 +37,8 @@ GRACE = 300
 def trained(side: str, directory: str, options: dict[str, Any], setting: dict[str, Any]) -> dict[str, Any]:
     timeout = options["limit"] + GRACE
     if side == "ours":
-        arguments = (directory, json.dumps(options))
-        return measure.run(Command("bench.sides.our_desk_training", arguments, timeout=timeout))
+        given = (directory, json.dumps(options))
+        return measure.run(Command("bench.sides.our_desk_training", given, timeout=timeout))
     model = locate("embedded")
     end = json.loads((model / "config.json").read_text())["eos_token_id"]
     told = json.dumps(setting | {"model": str(model), "end": end})

@@ -76,12 +76,12 @@ def watch(directory: Path, limit: float) -> Any:
         def on_train_begin(self, *_: Any, **__: Any) -> None:
             self.began = time.perf_counter()
 
-        def on_step_end(self, _: Any, state: Any, control: Any, **given: Any) -> None:
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             now = time.perf_counter()
             seconds = now - self.began - self.paused
             if state.global_step % desk_race.EVERY == 0:
                 place = directory / f"{state.global_step:06d}"
-                given["model"].save_pretrained(place)
+                kwargs["model"].save_pretrained(place)
                 self.adapters.append(desk_race.Adapter(state.global_step, seconds, str(place)))
             self.paused += time.perf_counter() - now
             control.should_training_stop = desk_race.is_over(REWARDS, seconds, limit)

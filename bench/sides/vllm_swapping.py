@@ -50,7 +50,8 @@ def round_of(llm: Any, number: int, adapters: list[Path]) -> dict[str, float]:
 
     this, other = adapters[number % 2], adapters[1 - number % 2]
     started(llm, number, LoRARequest("policy", 1, str(this)))
-    steps, loading = [], 0.0
+    steps: list[float] = []
+    loading = 0.0
     while llm.llm_engine.has_unfinished_requests():
         if len(steps) == SWAP_AT:
             began = time.perf_counter()
