@@ -26,8 +26,8 @@ from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.grpo import TokenLoss, cispo, correction, gspo, kl_to_base, less_kl, mean_weights, ppo
 from gpu_worker.packing import Line, Pack, attention_over, packs, token_logprobs
 from gpu_worker.seeds import seed_for
+from gpu_worker.trainers import norm, recompute
 from gpu_worker.trainers.figures import Learned, joined, metrics
-from gpu_worker.trainers.norm import install
 from gpu_worker.types import Batch, Group, Job
 
 TOKEN_BUDGET = 1536
@@ -84,7 +84,8 @@ class Learner(ABC):
         self.device = policy.model.norm.weight.device
         here = min(2, len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
         self.workers = workers or here
-        install(policy)
+        norm.install(policy)
+        recompute.install(policy)
         self.optimizer = torch.optim.AdamW(
             parameters.values(), lr=job.learning_rate, betas=BETAS, weight_decay=job.weight_decay
         )
@@ -132,14 +133,14 @@ class Learner(ABC):
         lessons = self._with_base(lessons, size, pool)
         learned = self._learned(pool.map(lambda lesson: self._learn(lesson, size), lessons))
         loss = sum(part.loss for part in learned)
-        norm = float(nn.utils.clip_grad_norm_(self.parameters.values(), self.job.max_grad_norm))
-        finite = math.isfinite(loss) and math.isfinite(norm)
+        length = float(nn.utils.clip_grad_norm_(self.parameters.values(), self.job.max_grad_norm))
+        finite = math.isfinite(loss) and math.isfinite(length)
         if finite:
             self._step(learning_rate)
         self.optimizer.zero_grad()
         shown = metrics(learned, size.tokens) | {
             "loss": loss,
-            "grad_norm": norm,
+            "grad_norm": length,
             "skipped": float(not finite),
         }
         return {key: value if math.isfinite(value) else 0.0 for key, value in shown.items()}
