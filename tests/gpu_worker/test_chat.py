@@ -294,3 +294,23 @@ def test_what_is_missing_or_broken_is_named(tiny_model: Path, tmp_path: Path) ->
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match="no tokenizer.json"):
         Chat(tmp_path)
+
+
+def test_a_prompt_asked_for_again_is_not_rendered_again(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[int] = []
+    render = chat._render
+    monkeypatch.setattr(
+        chat, "_render", lambda messages, *rest: (rendered.append(len(messages)), render(messages, *rest))[1]
+    )
+    first = chat.prompt_ids(CONVERSATION[:2], TOOLS)
+    assert chat.prompt_ids(CONVERSATION[:2], TOOLS) == first
+    assert rendered == [2]
+    first.append(7)
+    assert chat.prompt_ids(CONVERSATION[:2], TOOLS) == first[:-1]
+    assert chat.prompt_ids(CONVERSATION[:2], []) != first[:-1]
+
+
+def test_a_template_that_writes_the_time_is_rendered_every_time(tiny_model: Path, tmp_path: Path) -> None:
+    chat = with_template(tiny_model, tmp_path, "{{ strftime_now('%f') }}{{ messages[0].content }}")
+    seen = {chat.render(CONVERSATION[:1], []) for _ in range(20)}
+    assert len(seen) > 1

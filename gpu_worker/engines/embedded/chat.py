@@ -1,27 +1,23 @@
 """A model's words: its tokenizer, and its chat template rendered as transformers renders it.
 
 Prompts only ever grow: ids a model has seen or said are kept as they are, and only what the template
-appends to them is tokenised anew. Reading tool calls is left to `calls.py`.
+appends to them is tokenised anew. Templates are found and compiled in `template.py`; reading tool calls is
+left to `calls.py`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
-import jinja2
-from jinja2 import nodes
-from jinja2.ext import Extension, loopcontrols
-from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
 from gpu_worker.engines.embedded.directory import ModelError, read_optional_json
+from gpu_worker.engines.embedded.template import CLOCK, REFUSALS, compiled, sources_in
 from gpu_worker.types import Message, ToolSpec
 
 TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>")
@@ -30,36 +26,11 @@ TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>")
 
 T = TypeVar("T")
 
-REFUSALS = (
-    jinja2.TemplateError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    RecursionError,
-)
-"""What a template may raise over a conversation it was not written for."""
-
-
 REMEMBERED = 512
 """Renderings that are kept: the tries of a group, and the turns of a try, begin alike."""
 
-CLOCK = "strftime_now"
-"""What templates call to write the date; such a rendering is not kept."""
-
 MARK = "\ue000"
 """Stands for an assistant's words where only what follows them is wanted."""
-
-
-class Generation(Extension):
-    """The {% generation %} tag of training templates: its body, as it is."""
-
-    tags = {"generation"}
-
-    def parse(self, parser: Parser) -> list[nodes.Node]:
-        next(parser.stream)
-        return list(parser.parse_statements(("name:endgeneration",), drop_needle=True))
 
 
 class Chat:
@@ -71,8 +42,8 @@ class Chat:
         self.ends = _turn_ends(directory, settings, self.tokenizer)
         self.specials = _special_texts(self.tokenizer)
         self._named = {key: _text_of(value) for key, value in settings.items() if key.endswith("_token")}
-        sources = _sources(directory, settings)
-        self._templates = _compiled(sources, directory)
+        sources = sources_in(directory, settings)
+        self._templates = compiled(sources, directory)
         self._timeless = not any(CLOCK in source for source in sources.values())
         self._rendered: dict[str, str] = {}
         self._encoded: dict[str, list[int]] = {}
@@ -214,57 +185,6 @@ def _text_of(token: Any) -> str | None:
     """A special token as tokenizer_config.json writes it: a text, or an object with its content."""
     text = token.get("content") if isinstance(token, dict) else token
     return text if isinstance(text, str) else None
-
-
-def _sources(directory: Path, settings: Mapping[str, Any]) -> dict[str, str]:
-    """The chat template's text, or several by name; "default" is always among them."""
-    file = directory / "chat_template.jinja"
-    given = file.read_text(encoding="utf-8") if file.exists() else settings.get("chat_template")
-    if isinstance(given, str):
-        given = [{"name": "default", "template": given}]
-    try:
-        sources = {str(entry["name"]): str(entry["template"]) for entry in given or []}
-    except (LookupError, TypeError) as error:
-        raise ModelError(f"The chat template in {directory} cannot be used: {error}.") from error
-    if "default" not in sources:
-        raise ModelError(
-            f"The model in {directory} has no chat template; use an instruction-tuned model, or add "
-            "a chat_template.jinja."
-        )
-    return sources
-
-
-def _compiled(sources: Mapping[str, str], directory: Path) -> dict[str, jinja2.Template]:
-    try:
-        return {name: _environment().from_string(source) for name, source in sources.items()}
-    except (jinja2.TemplateError, TypeError) as error:
-        raise ModelError(f"The chat template in {directory} cannot be used: {error}.") from error
-
-
-def _environment() -> ImmutableSandboxedEnvironment:
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
-    )
-    environment.filters["tojson"] = _tojson
-    environment.globals["raise_exception"] = _refuse
-    environment.globals[CLOCK] = lambda form: datetime.now().strftime(form)
-    return environment
-
-
-def _tojson(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
-
-
-def _refuse(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)
 
 
 def _declared(tool: ToolSpec) -> dict[str, Any]:
