@@ -81,7 +81,6 @@ class Learner(ABC):
             raise ValueError(reason)
         _one_thread()
         self.job, self.base, self.policy, self.parameters = job, base, policy, parameters
-        self.device = policy.model.norm.weight.device
         here = min(2, len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
         self.workers = workers or here
         norm.install(policy)
@@ -90,6 +89,10 @@ class Learner(ABC):
             parameters.values(), lr=job.learning_rate, betas=BETAS, weight_decay=job.weight_decay
         )
         self.random = torch.Generator().manual_seed(seed_for(job.seed, "trainer"))
+
+    @property
+    def device(self) -> torch.device:
+        return self.policy.model.norm.weight.device
 
     @abstractmethod
     def weights(self) -> dict[str, Tensor]:

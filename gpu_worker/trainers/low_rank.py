@@ -20,6 +20,8 @@ from gpu_worker.engines.embedded.dense import linear
 class LowRankLinear(nn.Module):
     """Stands in for `layer`. A starts random, B at zero: untrained, it computes what `layer` computes."""
 
+    merged_OI: Tensor
+
     def __init__(self, layer: nn.Linear, rank: int, scale: float, generator: torch.Generator) -> None:
         super().__init__()
         self.layer, self.scale = layer, scale
@@ -27,7 +29,7 @@ class LowRankLinear(nn.Module):
         a_RI = torch.empty(rank, layer.in_features).uniform_(-limit, limit, generator=generator)
         self.lora_A = nn.Parameter(a_RI.to(layer.weight.device))
         self.lora_B = nn.Parameter(layer.weight.new_zeros(layer.out_features, rank))
-        self.merged_OI = layer.weight.detach()
+        self.register_buffer("merged_OI", layer.weight.detach(), persistent=False)
 
     @torch.no_grad()
     def merge(self) -> None:
