@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--readme", action="store_true", help="write the latest results into bench/README.md")
     parser.add_argument("--pairs", type=int, default=5, help="how often both sides run")
     parser.add_argument("--json", action="store_true", help="end with one line of JSON a bar")
-    parser.add_argument("--small", action="store_true", help="a quick try of one pair; nothing is kept")
+    parser.add_argument("--small", action="store_true", help="a quick try of one pair with less work")
     for option in sorted({name for bar in all_bars() for name in bar.options}):
         users = ", ".join(f"{bar.id} {bar.options[option]}" for bar in all_bars() if option in bar.options)
         parser.add_argument(f"--{option.replace('_', '-')}", type=int, help=f"of {users}")
@@ -74,7 +74,7 @@ def _outcome(bar: Bar, asked: dict[str, Any]) -> Outcome:
     options = {name: asked[name] for name in bar.options if asked.get(name) is not None}
     outcome = measure.measured(bar, pairs=asked["pairs"], small=asked["small"], options=options)
     print(report.table(bar, outcome), flush=True)
-    if outcome.pairs and not asked["small"]:
+    if outcome.pairs and outcome.options == bar.options:
         report.keep(bar, outcome)
     return outcome
 

@@ -98,3 +98,16 @@ def test_a_name_stands_for_its_variants_and_an_unknown_one_is_refused() -> None:
     assert [one.id for one in run.chosen(["c6"])] == ["C6-bytes", "C6-memory"]
     with pytest.raises(ValueError, match="no bar C99"):
         run.chosen(["C99"])
+
+
+@pytest.mark.parametrize(("asked", "is_kept"), [({}, True), ({"small": True}, False), ({"steps": 3}, False)])
+def test_only_the_bars_own_work_is_kept(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, object], is_kept: bool
+) -> None:
+    path = kept / "results" / "X1.json"
+    path.unlink()
+    mine = bar(options={"steps": 8}, small={"steps": 1})
+    monkeypatch.setattr(run, "all_bars", lambda: [mine])
+    told = {"bars": ["X1"], "pairs": 1, "json": False, "small": False, "list": False, "readme": False}
+    assert run.main(told | asked) == 0
+    assert path.exists() is is_kept
