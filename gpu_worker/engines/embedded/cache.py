@@ -56,7 +56,9 @@ class Store:
         """Give the sequences `targets` the first `length` positions of `source`."""
         self.used = max(self.used, *(target + 1 for target in targets))
         for layer in self.layers:
-            layer[:, targets, :, :length] = layer[:, source, :, :length].unsqueeze(1)
+            own = layer[:, source, :, :length]
+            for target in targets:
+                layer[:, target, :, :length].copy_(own)
 
     def _untouched(self, room: int) -> Tensor:
         """Zeros (never garbage: a weight of 0 times NaN would be NaN) in pages that exist once written to."""

@@ -16,6 +16,8 @@ from gpu_worker.engines.embedded.sampler import Fill, Sampler
 from gpu_worker.engines.embedded.stream import TurnText
 from gpu_worker.types import Sampling
 
+FULL = 0.9
+"""Share of the slots up to the highest that must be in use: a step reads them all."""
 WORTH_SHARING = 32
 """Prompts that agree on fewer ids than this do not share them."""
 
@@ -144,8 +146,8 @@ class Seats:
         return fills + self._begin(newcomers)
 
     def close_ranks(self) -> None:
-        """When most slots up to the highest are empty, move the highest rows into the lowest free slots."""
-        if 2 * len(self.seated) > max(self.seated, default=0):
+        """When many slots up to the highest are empty, move the highest rows into the lowest free slots."""
+        if len(self.seated) > FULL * max(self.seated, default=0):
             return
         for slot in sorted(self.seated, reverse=True):
             if self.free and self.free[0] < slot:
