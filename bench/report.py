@@ -152,8 +152,8 @@ def readme_part(results: Sequence[dict[str, Any]]) -> str:
     """Markdown: one row a bar, and the machines they were measured on."""
     rows = [
         "",
-        "| bar | what | peer | must | median | worst | ours | peer's | verdict |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| bar | what | peer | must | median | worst | pairs | ours | peer's | verdict |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     rows += [_row(result) for result in results]
     rows += ["", "![Worst pairs of the bars against what they must reach](results/bars.svg)"]
@@ -174,6 +174,7 @@ def _row(result: dict[str, Any]) -> str:
         result["bound"],
         f"{result['median']:g}{sign}" if "median" in result else "–",
         f"{result['worst']:g}{sign}" if "worst" in result else "–",
+        str(len(result.get("pairs", []))),
         f"{ours['median']:g} {result['unit']}".strip() if ours else "–",
         f"{theirs['median']:g} {result['unit']}".strip() if theirs else "–",
         result["state"],

@@ -102,7 +102,7 @@ def test_a_setting_at_which_the_peer_fails_is_left_out() -> None:
 
 def test_a_side_that_hangs_is_stopped() -> None:
     with pytest.raises(NotRun, match="took more than 0.05 s"):
-        measure.run(Command("tests.bench.saying", ("{}",), timeout=0.05))
+        measure.run(Command("tests.bench.saying", ("__import__('time').sleep(60)",), timeout=0.05))
 
 
 def test_a_side_that_fails_says_so() -> None:

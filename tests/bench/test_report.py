@@ -50,7 +50,7 @@ def test_readme_gets_the_latest_results_between_its_marks(kept: Path) -> None:
     (kept / "README.md").write_text(text)
     report.write_readme([bar()])
     first = (kept / "README.md").read_text()
-    assert "| X1 | a bar | – | ≥ 3× | 4.5× | 4× | 1.5 s | 7 s | met |" in first
+    assert "| X1 | a bar | – | ≥ 3× | 4.5× | 4× | 2 | 1.5 s | 7 s | met |" in first
     assert "old" not in first and first.startswith("# Bars\n") and first.endswith("after\n")
     report.write_readme([bar()])
     assert (kept / "README.md").read_text() == first
