@@ -62,15 +62,15 @@ class Curriculum:
     def replacements(self, count: int, step: int, solved: float) -> list[Scenario]:
         """Scenarios for groups that came out tied: the most useful ones known, then the next in order.
 
-        `solved` is the solve rate of the step so far. Where nearly everything is solved, most of the next
-        in order would only come out tied again, so then there are no more than the known ones.
+        `solved` is the solve rate of the step so far. Where nearly everything is solved there are none:
+        they would only come out tied again, those known as useful too, as the agent is better by now.
         """
+        if self.job.curriculum and solved > USEFUL[1]:
+            return []
         useful = [key for key, standing in self.known.items() if self._is_useful(standing, step)]
         useful.sort(key=lambda key: (-self._usefulness(self.known[key].rate), self.known[key].step, key))
         by_id = {scenario.id: scenario for scenario in self.scenarios}
         found = [by_id[key] for key in useful[:count] if key in by_id]
-        if self.job.curriculum and solved > USEFUL[1]:
-            return found
         return found + self.draw(count - len(found), step)
 
     def note(self, groups: Iterable[Group], step: int) -> None:

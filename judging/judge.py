@@ -20,6 +20,8 @@ def judge_for(job: Job, environment: Environment, *, api_base: str = "", api_key
     """
     _refuse_missing_reward(job)
     model = Model(job.judge_model, api_base=api_base, api_key=api_key) if job.reward == "ruler" else None
+    if model is not None:
+        model.get_ready()
 
     async def judge(group: Group) -> Group:
         verified = [verify(group.scenario, trajectory, environment) for trajectory in group.trajectories]

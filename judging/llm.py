@@ -1,8 +1,8 @@
 """Language models, reached by their litellm name. The only file that names litellm.
 
 Answers are plain text here; what a judge's answer means is left to answers.py. litellm takes two seconds
-to import and a run with verifiable rewards never needs it, so it is loaded, beside the event loop, when the
-first question is asked.
+to import and a run with verifiable rewards never needs it, so it is loaded beside everything else: when
+a model is told to `get_ready`, or when the first question is asked.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import random
+import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,10 @@ class Model:
         if self._library is None:
             self._library = await asyncio.to_thread(_load_library)
         return self._library
+
+    def get_ready(self) -> None:
+        """Load the library in a thread of its own, while whoever will be judged is still at work."""
+        threading.Thread(target=_load_library, name="litellm", daemon=True).start()
 
     async def _ask_in_some_format(
         self, library: _Library, messages: Sequence[Message], schema: dict[str, Any]
