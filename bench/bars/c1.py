@@ -68,7 +68,7 @@ def _bar(bar: str, formats: str, module: str, environment: str, **facts: Any) ->
         return Command("bench.sides.our_rollouts", (str(work.directory / "workload.json"), told))
 
     def theirs(work: Work, pair: int, setting: Setting) -> Command:
-        told = json.dumps(dict(setting))
+        told = json.dumps({**setting, "rounds": work.options["rounds"]})
         return Command(module, (str(work.directory / "workload.json"), told), environment, timeout=300)
 
     alike = "each side's best format" if formats == "best" else f"both {formats}"
@@ -86,6 +86,7 @@ def _bar(bar: str, formats: str, module: str, environment: str, **facts: Any) ->
         gate=gate_with(module, environment),
         options={"rounds": 4, "prompts": 4, "group": 8, "tokens": 64, "samplers": 2},
         small={"rounds": 1},
+        search={"rounds": 1},
         **facts,
     )
 

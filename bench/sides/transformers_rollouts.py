@@ -66,7 +66,7 @@ class Peer:
 
         tries = [ids for ids in prompts for _ in range(self.work.group_size)]
         blocks = (max(map(len, tries)) + self.work.max_tokens) // PAGE + 2
-        cache = {
+        cache: dict[str, Any] = {
             "page_size": PAGE,
             "num_blocks": len(tries) * blocks,
             "max_batch_tokens": sum(map(len, tries)),
@@ -89,9 +89,10 @@ class Peer:
 
 
 def timed(peer: Peer) -> dict[str, Any]:
-    """Sampled tokens a second in each round, the first of which warms up."""
+    """Sampled tokens a second in each of setting["rounds"] rounds after one to warm up."""
     work, rates = peer.work, []
-    for at in range(0, len(peer.prompts), work.prompts_per_step):
+    rounds = peer.setting["rounds"] + WARM_UP
+    for at in range(0, rounds * work.prompts_per_step, work.prompts_per_step):
         began = time.perf_counter()
         sampled = peer.round(peer.prompts[at : at + work.prompts_per_step], at)
         rates.append(sampled / (time.perf_counter() - began))

@@ -105,7 +105,7 @@ def main() -> None:
             "scenario": list(scenarios),
         },
         reward=rewarder(scenarios, setting["end"]),
-        lora=(16, 32.0),
+        lora=(16, 32),
         callbacks=[race],
         per_device_train_batch_size=micro_batch,
         gradient_accumulation_steps=tries // micro_batch,

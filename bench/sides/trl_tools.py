@@ -68,7 +68,7 @@ def tool_trainer(
     tools: Sequence[Callable[..., str]],
     columns: Mapping[str, Sequence[Any]],
     reward: Callable[..., list[float]],
-    lora: tuple[int, float] | None = None,
+    lora: tuple[int, int] | None = None,
     callbacks: Sequence[Any] = (),
     **config: Any,
 ) -> Any:
@@ -81,7 +81,7 @@ def tool_trainer(
 
     tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
     tokenizer.response_template = qwen3_template
-    rank, alpha = lora or (0, 0.0)
+    rank, alpha = lora or (0, 0)
     adapter = LoraConfig(
         r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
     )

@@ -66,7 +66,7 @@ def prompts_of(llm: Any, work: Workload) -> list[list[int]]:
 
 
 def timed(work: Workload, setting: dict[str, Any]) -> dict[str, Any]:
-    """Sampled tokens a second in each round, the first of which warms up."""
+    """Sampled tokens a second in each of setting["rounds"] rounds after one to warm up."""
     from vllm import SamplingParams
 
     llm = engine(work.model, setting)
@@ -77,7 +77,7 @@ def timed(work: Workload, setting: dict[str, Any]) -> dict[str, Any]:
     warm = [[*ids[:-1], ids[0]] for ids in prompts[: work.prompts_per_step]]
     llm.generate([{"prompt_token_ids": ids} for ids in warm], asked, use_tqdm=False)
     rates = []
-    for at in range(0, len(prompts), work.prompts_per_step):
+    for at in range(0, (setting["rounds"] + WARM_UP) * work.prompts_per_step, work.prompts_per_step):
         given = [{"prompt_token_ids": ids} for ids in prompts[at : at + work.prompts_per_step]]
         began = time.perf_counter()
         told = llm.generate(given, asked, use_tqdm=False)
