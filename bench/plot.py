@@ -18,7 +18,7 @@ def bars(results: Sequence[Mapping[str, Any]]) -> str:
     The axis is logarithmic, and a bar to the right of the line "must" is met, whatever its unit.
     """
     shown = [result for result in results if result.get("worst") and result.get("must")]
-    width, left, row = 760, 190, 24
+    width, left, row = 800, 230, 24
     height = 46 + row * len(shown)
     low, high = 0.1, 10.0
 

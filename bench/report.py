@@ -179,7 +179,7 @@ def _row(result: dict[str, Any]) -> str:
         f"{theirs['median']:g} {result['unit']}".strip() if theirs else "–",
         result["state"],
     ]
-    return "| " + " | ".join(cells) + " |"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _machines(results: Sequence[dict[str, Any]]) -> list[str]:

@@ -56,6 +56,11 @@ def test_readme_gets_the_latest_results_between_its_marks(kept: Path) -> None:
     assert (kept / "README.md").read_text() == first
 
 
+def test_a_title_with_bars_in_it_stays_one_cell(kept: Path) -> None:
+    told = report.summary(bar(title="mean |Δ|"), outcome()) | {"measured": "2026-01-01"}
+    assert "| mean \\|Δ\\| |" in report.readme_part([told])
+
+
 def test_the_plot_of_the_bars_is_an_image(kept: Path) -> None:
     (kept / "README.md").write_text("<!-- results -->\n<!-- /results -->\n")
     report.write_readme([bar()])
