@@ -29,8 +29,8 @@ from bench.workload import WARM_UP, Recording, Try, read_recording
 from gpu_worker.trainers.lora import LoraTrainer
 from gpu_worker.types import Batch, Group, Job, Scenario, Segment, Trajectory
 
-GATE_RATE = 1e-2
-"""A first update this large makes every LoRA matrix count in the gradient that is compared."""
+GATE_RATE = Job.learning_rate
+"""A first update as large as in a training makes every LoRA matrix count in the gradient that is compared."""
 
 
 def trainer_for(recording: Recording) -> LoraTrainer:
