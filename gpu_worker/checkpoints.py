@@ -18,7 +18,8 @@ from typing import Any
 
 from gpu_worker.types import CheckpointFile
 
-WEIGHTS = "adapter_model.safetensors"
+ADAPTER, WHOLE = "adapter_model.safetensors", "model.safetensors"
+"""What a checkpoint's weights are called: those of a LoRA adapter, or all of a model's."""
 STATE = "state.json"
 MANIFEST = "manifest.json"
 NAME = re.compile(r"\d{6}")
@@ -64,7 +65,7 @@ def write(
         _clear(root)
         aside.mkdir(parents=True)
         save(aside)
-        weights = aside / WEIGHTS
+        weights = aside / _weights_among(path.name for path in aside.iterdir())
         file = CheckpointFile(step, str(root / f"{step:06d}"), _sha256(weights), weights.stat().st_size)
         _write_json(aside / STATE, state_for(file))
         _seal(aside, step)
@@ -101,7 +102,7 @@ def verified(directory: Path) -> Checkpoint:
         state = json.loads((directory / STATE).read_bytes())
     except OSError as error:
         raise Broken(f"{Path(error.filename or directory).name} cannot be read ({error.strerror})") from error
-    weights = manifest["files"][WEIGHTS]
+    weights = manifest["files"][_weights_among(manifest["files"])]
     file = CheckpointFile(manifest["step"], str(directory), weights["sha256"], weights["bytes"])
     return Checkpoint(file, state)
 
@@ -123,6 +124,10 @@ def write_bytes(path: Path, content: bytes) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _weights_among(names: Iterable[str]) -> str:
+    return ADAPTER if ADAPTER in names else WHOLE
 
 
 def _checkpoints(root: Path) -> list[Path]:

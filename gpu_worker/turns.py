@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-WEIGHTS = "adapter_model.safetensors"
-CONFIG = "adapter_config.json"
+FILES = (("adapter_model.safetensors", "adapter_config.json"), ("model.safetensors", "full.json"))
+"""Weights and what is said of them: a LoRA adapter in PEFT's files, or all weights of a model."""
 
 
 class Refusal(Exception):
@@ -31,24 +31,28 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Adapter:
-    """A directory with PEFT files, as they were when the request came: changed files are another adapter."""
+    """A directory with trained weights as they were when the request came: changed files are another one."""
 
     directory: Path
+    weights: str
     signature: tuple[tuple[int, int, int], ...]
 
 
 def adapter_at(directory: Path) -> Adapter:
     """Raises Refusal (404) where the directory or one of its two files is gone."""
-    try:
-        files = [(directory / name).stat() for name in (WEIGHTS, CONFIG)]
-    except OSError:
-        message = f"The adapter in {directory.name!r} is gone: there is no {WEIGHTS} with its {CONFIG}."
-        raise Refusal(404, "adapter_missing", message) from None
-    return Adapter(directory, tuple((f.st_mtime_ns, f.st_size, f.st_ino) for f in files))
+    for names in FILES:
+        try:
+            files = [(directory / name).stat() for name in names]
+        except OSError:
+            continue
+        return Adapter(directory, names[0], tuple((f.st_mtime_ns, f.st_size, f.st_ino) for f in files))
+    weights, config = FILES[0]
+    message = f"The adapter in {directory.name!r} is gone: there is no {weights} with its {config}."
+    raise Refusal(404, "adapter_missing", message)
 
 
 def weights_sha256(adapter: Adapter) -> str:
-    with (adapter.directory / WEIGHTS).open("rb") as file:
+    with (adapter.directory / adapter.weights).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -269,7 +269,7 @@ class Job:
     optimizer_steps: int = 1
     """Weight updates per training step; 1 keeps training exactly on-policy."""
     lora_rank: int = 16
-    """Rank of the LoRA matrices on all linear layers."""
+    """Rank of the LoRA matrices on all linear layers; 0 trains all weights instead."""
     lora_alpha: float = 32.0
     """LoRA scale: alpha / rank multiplies the low-rank product."""
     loss: Literal["cispo", "ppo", "gspo"] = "cispo"

@@ -9,12 +9,11 @@ from pathlib import Path
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from gpu_worker.checkpoints import write_bytes
+from gpu_worker.checkpoints import WHOLE, write_bytes
 from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.trainers.learner import Learner
 from gpu_worker.types import Job
 
-WEIGHTS = "model.safetensors"
 CONFIG = "full.json"
 """Says that the weights beside it are whole ones, and of which model."""
 
@@ -49,11 +48,11 @@ class FullTrainer(Learner):
     def save(self, directory: Path) -> None:
         """All weights, AdamW's moments and the random state; safetensors and JSON only."""
         weights = {name: p.detach() for name, p in self.parameters.items()}
-        write_bytes(directory / WEIGHTS, save(weights, {"format": "pt"}))
-        config = {"base_model_name_or_path": self.model, "weights": WEIGHTS}
+        write_bytes(directory / WHOLE, save(weights, {"format": "pt"}))
+        config = {"base_model_name_or_path": self.model, "weights": WHOLE}
         write_bytes(directory / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
         self._save_state(directory)
 
     def load(self, directory: Path) -> None:
         """Take up exactly where `save` left off. The caller has verified the files."""
-        self._load(directory, load_file(directory / WEIGHTS))
+        self._load(directory, load_file(directory / WHOLE))

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from gpu_worker.checkpoints import WEIGHTS, write_bytes
+from gpu_worker.checkpoints import ADAPTER, write_bytes
 from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.seeds import seed_for
 from gpu_worker.trainers.learner import Learner
@@ -56,13 +56,13 @@ class LoraTrainer(Learner):
     def save(self, directory: Path) -> None:
         """Adapter in PEFT's own files, AdamW's moments and the random state; safetensors and JSON only."""
         weights = {_peft_name(name): p.detach() for name, p in self.adapter.items()}
-        write_bytes(directory / WEIGHTS, save(weights, {"format": "pt"}))
+        write_bytes(directory / ADAPTER, save(weights, {"format": "pt"}))
         write_bytes(directory / CONFIG, (json.dumps(self.config, indent=2) + "\n").encode())
         self._save_state(directory)
 
     def load(self, directory: Path) -> None:
         """Take up exactly where `save` left off. The caller has verified the files."""
-        weights = load_file(directory / WEIGHTS)
+        weights = load_file(directory / ADAPTER)
         self._load(directory, {name: weights[_peft_name(name)] for name in self.adapter})
 
 

@@ -16,6 +16,7 @@ from gpu_worker.crew import players
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.environments.yes_no_maybe import YesNoMaybe
 from gpu_worker.loop import train
+from gpu_worker.trainers.full import FullTrainer
 from gpu_worker.trainers.lora import LoraTrainer
 from gpu_worker.types import Group, Job, Progress, Record, Report, Score, Summary, Trajectory, Wish
 
@@ -66,7 +67,7 @@ def run(model: Path, job: Job, record: Record) -> Summary:
     def engine() -> EmbeddedEngine:
         return EmbeddedEngine(model, slots=16, max_context=job.max_context)
 
-    trainer = LoraTrainer(model, job)
+    trainer = LoraTrainer(model, job) if job.lora_rank else FullTrainer(model, job)
     with players(job, ROOM, engine, trainer.weights()) as them:
         return asyncio.run(train(job, them, trainer, judge, record))
 

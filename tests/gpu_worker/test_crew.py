@@ -77,6 +77,24 @@ def test_one_step_off_with_a_crew_repeats_itself_to_the_bit(tiny_model: Path, tm
     assert [done.metrics["policy_lag"] for done in record.of(StepDone)] == [0, 1, 1]
 
 
+def test_all_weights_can_be_trained_with_a_crew_and_sampled_from_their_checkpoint(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    summary, record = trained(tiny_model, tmp_path / "full", lora_rank=0, learning_rate=1e-3)
+    last = Path(record.of(StepDone)[-1].checkpoint.directory)
+    assert record.of(StepDone)[-1].checkpoint.sha256 == summary.weights_sha256
+    job = small_job(tmp_path, samplers=0)
+
+    async def first_group(players: Local) -> Group:
+        return await players.play(ROUND[:1], 3, lambda: None)[0]
+
+    base, whole = (Local(job, ROOM, EmbeddedEngine(tiny_model, slots=16, max_context=256)) for _ in range(2))
+    whole.engine.use_adapter(last)
+    assert asyncio.run(first_group(whole)).trajectories != asyncio.run(first_group(base)).trajectories
+    again, _ = trained(tiny_model, tmp_path / "again", lora_rank=0, learning_rate=1e-3)
+    assert again.weights_sha256 == summary.weights_sha256
+
+
 def test_new_weights_reach_every_process(tiny_model: Path, tmp_path: Path) -> None:
     job = small_job(tmp_path, samplers=2)
     trainer = LoraTrainer(tiny_model, job)

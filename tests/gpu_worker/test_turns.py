@@ -23,7 +23,7 @@ class Speaker:
         self.given.append(name)
 
 
-A, B = Adapter(Path("a"), ()), Adapter(Path("b"), ())
+A, B = (Adapter(Path(name), "adapter_model.safetensors", ()) for name in "ab")
 
 
 async def settle() -> None:

@@ -55,7 +55,7 @@ RANGES = {
     "weight_decay": Range(0, 1, whole=False),
     "max_grad_norm": Range(1e-3, 1e3, whole=False),
     "optimizer_steps": Range(1, 32),
-    "lora_rank": Range(1, 256),
+    "lora_rank": Range(0, 256),
     "lora_alpha": Range(0.1, 1024, whole=False),
     "clip_low": Range(0, 1, whole=False, empty=True),
     "clip_high": Range(0, 100, whole=False, empty=True),

@@ -31,6 +31,7 @@ from gpu_worker.crew import SamplerLost, players  # noqa: E402
 from gpu_worker.engines.embedded.directory import ModelError, locate  # noqa: E402
 from gpu_worker.engines.embedded.engine import EmbeddedEngine  # noqa: E402
 from gpu_worker.environments import ENVIRONMENTS  # noqa: E402
+from gpu_worker.trainers.full import FullTrainer  # noqa: E402
 from gpu_worker.trainers.lora import LoraTrainer  # noqa: E402
 from gpu_worker.types import Job, Record, Report, Summary, Wish  # noqa: E402
 from judging.judge import judge_for  # noqa: E402
@@ -120,7 +121,7 @@ def _play(job: Job, record: Record) -> Summary:
     warm_up()
     model = locate(job.base_model)
     environment = ENVIRONMENTS[job.environment]
-    trainer = LoraTrainer(model, job)
+    trainer = LoraTrainer(model, job) if job.lora_rank else FullTrainer(model, job)
 
     def engine() -> EmbeddedEngine:
         return EmbeddedEngine(model, max_context=job.max_context, dtype=job.sampler_dtype)

@@ -85,8 +85,11 @@ class Swappable:
     def use(self, directory: Path | None) -> None:
         """Merge the adapter in `directory` into the pristine weights; None leaves them pristine.
 
-        Raises ModelError, with the weights as they were, when the adapter cannot be used.
+        Where all weights were trained (full.json), take those. Raises ModelError, with the weights as they
+        were, when they cannot be used.
         """
+        if directory is not None and (directory / "full.json").exists():
+            return self.adopt(read_safetensors(directory / "model.safetensors"))
         deltas = read_deltas(directory, self.pristine) if directory is not None else {}
         for name, parameter in self.parameters.items():
             own = self.pristine[name]
