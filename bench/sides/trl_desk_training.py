@@ -16,6 +16,7 @@ from typing import Any
 
 from bench import desk_race
 from bench.sides.trl_tools import (
+    DESK_LIMITS,
     desk_conversation,
     desk_scenarios,
     find_customers,
@@ -27,8 +28,6 @@ from gpu_worker.types import Ended, Scenario, Trajectory
 from judging.checks import check
 
 Message = dict[str, Any]
-MAX_COMPLETION = 256
-"""Tokens a try may have after its prompt; tries that succeed have fewer than 200."""
 REWARDS: list[float] = []
 """The mean reward of each step."""
 
@@ -110,8 +109,6 @@ def main() -> None:
         per_device_train_batch_size=micro_batch,
         gradient_accumulation_steps=tries // micro_batch,
         num_generations=desk_race.TRIES,
-        max_completion_length=MAX_COMPLETION,
-        max_tool_calling_iterations=5,
         max_steps=desk_race.STEPS,
         learning_rate=setting["learning_rate"],
         lr_scheduler_type="cosine_with_min_lr",
@@ -122,6 +119,7 @@ def main() -> None:
         scale_rewards="batch",
         adam_beta2=0.99,
         seed=options["seed"],
+        **DESK_LIMITS,
     )
     made.train()
     told = {"adapters": [vars(one) for one in race.adapters], "rewards": REWARDS}

@@ -21,6 +21,7 @@ from typing import Any
 
 from bench import scripted
 from bench.sides.trl_tools import (
+    DESK_LIMITS,
     desk_conversation,
     desk_scenarios,
     find_customers,
@@ -31,8 +32,6 @@ from bench.sides.trl_trainer import set_threads
 from bench.workload import WARM_UP
 
 Conversation = list[dict[str, Any]]
-DESK_TOKENS = 256
-"""Tokens a whole try may have after its prompt; all tries that succeed stay far below."""
 
 
 def conversations(task: str, count: int) -> list[Conversation]:
@@ -49,7 +48,7 @@ def conversations(task: str, count: int) -> list[Conversation]:
 
 def trainer(task: str, model: str, directory: str, prompts: list[Conversation], **setting: Any) -> Any:
     """A trainer whose `_generate` plays `task`; `setting` has threads and dtype."""
-    limits: dict[str, Any] = {"max_completion_length": DESK_TOKENS, "max_tool_calling_iterations": 5}
+    limits = DESK_LIMITS
     if task == "scripted":
         limits = {
             "max_completion_length": scripted.TRY_TOKENS,

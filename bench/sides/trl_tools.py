@@ -14,6 +14,13 @@ from gpu_worker.environments import ENVIRONMENTS
 from gpu_worker.types import Scenario, Split, ToolError
 
 DESK = ENVIRONMENTS["order_desk"]
+DESK_LIMITS: dict[str, Any] = {
+    "max_completion_length": 320,
+    "max_tool_calling_iterations": DESK.max_turns - 1,
+    "generation_kwargs": {"max_new_tokens": 96},
+}
+"""Order desk's limits: six turns of 96 tokens, as ours. A try that succeeds takes 251 tokens at most, tool
+results included; 320 for a whole try spares TRL the padding of the few that ramble on."""
 
 
 def _desk_tool(name: str, column: str, value: str) -> str:
