@@ -14,13 +14,11 @@ from typing import Any
 from bench.agreement import close, same_prompts
 from bench.bar import Bar, Command, Setting, Work
 
-SETTINGS: tuple[Setting, ...] = (
-    *(
-        {"threads": threads, "micro_batch": size, "dtype": dtype}
-        for threads, size, dtype in itertools.product((1, 2), (8, 128), ("autocast", "float32", "bfloat16"))
-    ),
-    {"threads": 1, "micro_batch": 8, "dtype": "autocast", "continuous": True},
+SETTINGS: tuple[Setting, ...] = tuple(
+    {"threads": threads, "micro_batch": size, "dtype": dtype}
+    for threads, size, dtype in itertools.product((1, 2), (8, 32), ("autocast", "float32"))
 )
+"""A sweep over these, plain bf16 weights and continuous batching found the last two slower throughout."""
 
 
 def preparing(task: str) -> Callable[[Work], None]:
