@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import wait
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -483,11 +484,37 @@ def start_turns(
     return main
 
 
+def adopt_now(engine: EmbeddedEngine) -> None:
+    """Adopt other weights while turns are under way, and wait until the next step can use them."""
+    engine.adopt(other_weights(engine))
+    assert engine._coming is not None
+    wait([engine._coming.laying_out])
+
+
+def test_weights_adopted_one_after_the_other_while_turns_are_under_way_end_with_the_last(
+    engine: EmbeddedEngine,
+) -> None:
+    async def main() -> None:
+        tasks = await start_turns(engine, 4, 40)()
+        engine.adopt(other_weights(engine, 2))
+        engine.adopt(other_weights(engine, 3))
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    for name in list(engine.seats.kept):
+        engine.release(name)
+    (completions,) = play_all(engine, 1)
+    last = other_weights(engine, 3)
+    engine.adopt({})
+    engine.adopt(last)
+    assert play_all(engine, 1) == [completions]
+
+
 def test_a_turn_under_way_goes_on_with_adopted_weights_from_what_it_has(engine: EmbeddedEngine) -> None:
     async def main() -> Completion:
         tasks = await start_turns(engine, 4, 40)()
         fed = [len(turn.known) for turn in engine.seats.seated.values()]
-        engine.adopt(other_weights(engine))
+        adopt_now(engine)
         assert [len(turn.known) for turn in engine.seats.seated.values()] == fed  # nobody was sent back
         return (await asyncio.gather(*tasks))[0]
 
@@ -513,7 +540,7 @@ def test_newcomers_share_nothing_computed_under_earlier_weights(engine: Embedded
     async def main() -> Completion:
         tasks = await start_turns(engine, 4, 40)()
         assert engine.seats.trunks
-        engine.adopt(other_weights(engine))
+        adopt_now(engine)
         newcomer = await engine.chat(question("a"), [], Sampling(max_tokens=8, seed=5))
         await asyncio.gather(*tasks)
         return newcomer

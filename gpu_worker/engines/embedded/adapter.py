@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,15 +95,30 @@ class Swappable:
             own = self.pristine[name]
             parameter.data = own + deltas[name] if name in deltas else own
 
+    def check(self, weights: Mapping[str, Tensor]) -> None:
+        """Raises ModelError when a name or shape is not the model's."""
+        for name, tensor in weights.items():
+            if name not in self.pristine or tensor.shape != self.pristine[name].shape:
+                raise ModelError(f"The new weights do not fit the model: {name} {list(tensor.shape)}.")
+
+    def lookup(self, weights: Mapping[str, Tensor]) -> Callable[[Tensor], Tensor]:
+        """Which tensor stands for a parameter when these weights are used, pristine ones for the rest."""
+        names = {id(parameter): name for name, parameter in self.parameters.items()}
+
+        def find(parameter: Tensor) -> Tensor:
+            name = names[id(parameter)]
+            return weights.get(name, self.pristine[name])
+
+        return find
+
     def adopt(self, weights: Mapping[str, Tensor]) -> None:
         """Use these tensors as they are, and the pristine ones for the rest.
 
         Raises ModelError, with the weights as they were, when a name or shape is not the model's.
         """
-        for name, tensor in weights.items():
-            if name not in self.pristine or tensor.shape != self.pristine[name].shape:
-                raise ModelError(f"The new weights do not fit the model: {name} {list(tensor.shape)}.")
-        for name, parameter in self.parameters.items():
-            tensor = weights.get(name, self.pristine[name])
+        self.check(weights)
+        find = self.lookup(weights)
+        for parameter in self.parameters.values():
+            tensor = find(parameter)
             if parameter.data_ptr() != tensor.data_ptr():
                 parameter.data = tensor

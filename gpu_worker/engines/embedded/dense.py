@@ -8,7 +8,7 @@ Shapes: T tokens, I inputs, O outputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -33,31 +33,31 @@ def laid_out(weight_OI: Tensor) -> Tensor:
     return weight_OI
 
 
-class Dense:
-    """Linear layers that read the same input; their outputs stand side by side.
+Lookup = Callable[[Tensor], Tensor]
+"""Which tensor to compute with for a parameter of the decoder."""
 
-    `follow` points at the weights the layers have now, which costs next to nothing; `settle` also makes
-    one well-ordered matrix of them, which costs a copy and makes every later call faster.
-    """
+
+class Dense:
+    """Linear layers that read the same input, as one matrix; their outputs stand side by side."""
 
     def __init__(self, layers: Sequence[nn.Linear], dtype: torch.dtype) -> None:
         self.layers = layers
         self.dtype = dtype
-        self.parts: list[tuple[Tensor, Tensor | None]] = []
+        self.weight_OI: Tensor | None = None
+        self.bias_O: Tensor | None = None
 
-    def follow(self) -> None:
-        self.parts = [(layer.weight.data.to(self.dtype), self._bias(layer)) for layer in self.layers]
+    def prepared(self, lookup: Lookup) -> Callable[[], None]:
+        """Lay the weights out, which costs a copy; calling what is returned puts them into use."""
+        weight_OI = laid_out(torch.cat([lookup(layer.weight) for layer in self.layers]).to(self.dtype))
+        biases = [lookup(layer.bias) for layer in self.layers if layer.bias is not None]
+        bias_O = torch.cat(biases).to(self.dtype) if biases else None
 
-    def settle(self) -> None:
-        weight = torch.cat([layer.weight.detach() for layer in self.layers]).to(self.dtype)
-        biases = [layer.bias.detach() for layer in self.layers if layer.bias is not None]
-        self.parts = [(laid_out(weight), torch.cat(biases).to(self.dtype) if biases else None)]
+        def use() -> None:
+            self.weight_OI, self.bias_O = weight_OI, bias_O
 
-    def _bias(self, layer: nn.Linear) -> Tensor | None:
-        return None if layer.bias is None else layer.bias.detach().to(self.dtype)
+        return use
 
     def __call__(self, x_TI: Tensor) -> Tensor:
         """[T, O], O over all layers, in the number format of x."""
-        x = x_TI.to(self.dtype)
-        outputs = [linear(x, weight, bias) for weight, bias in self.parts]
-        return (outputs[0] if len(outputs) == 1 else torch.cat(outputs, dim=-1)).to(x_TI.dtype)
+        assert self.weight_OI is not None
+        return linear(x_TI.to(self.dtype), self.weight_OI, self.bias_O).to(x_TI.dtype)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +32,14 @@ YIELDS = 3
 """How often the pump lets the others run before a step: a rollout may await through a few layers."""
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Coming:
+    """Weights that were adopted while turns were under way, and the thread that lays them out."""
+
+    weights: Mapping[str, Tensor]
+    laying_out: Future[Callable[[], None]]
 
 
 class EmbeddedEngine:
@@ -58,6 +68,8 @@ class EmbeddedEngine:
         self.seats = Seats(self.sampler, slots)
         self.ends = torch.tensor(sorted(self.chat_form.ends), device=device)
         self._pump: asyncio.Task[None] | None = None
+        self._beside = ThreadPoolExecutor(1, "weights", initializer=torch.set_num_threads, initargs=(1,))
+        self._coming: Coming | None = None
 
     async def chat(
         self,
@@ -93,17 +105,30 @@ class EmbeddedEngine:
 
     def use_adapter(self, directory: Path | None) -> None:
         self.weights.use(directory)
+        self._coming = None
         self.sampler.network.settle()
         self.seats.start_over()
 
     def adopt(self, weights: Mapping[str, Tensor]) -> None:
-        """Raises ModelError, with the weights as they were, when a name or shape is not the model's."""
-        self.weights.adopt(weights)
+        """Raises ModelError, with the weights as they were, when a name or shape is not the model's.
+
+        While turns are under way a thread lays the weights out beside them, and they are swapped in
+        between two tokens when it is done. With nobody there they are in use on return.
+        """
+        self.weights.check(weights)
+        laying_out = self._beside.submit(self.sampler.network.prepared, self.weights.lookup(weights))
+        self._coming = Coming(weights, laying_out)
+        if not self.seats.occupied:
+            self._swap_in()
+
+    def _swap_in(self) -> None:
+        """Use the weights that are coming; waits until they are laid out."""
+        assert self._coming is not None
+        coming, self._coming = self._coming, None
+        use = coming.laying_out.result()
+        self.weights.adopt(coming.weights)
+        use()
         self.seats.weights_changed()
-        if self.seats.occupied:
-            self.sampler.network.follow()
-        else:
-            self.sampler.network.settle()
 
     async def _run(self) -> None:
         """Step until nobody waits; an error in a step goes to everybody who waits for its outcome."""
@@ -117,11 +142,11 @@ class EmbeddedEngine:
 
     def _step(self) -> None:
         """Draw one more id for everybody: those seated by decoding, those who come in by prefill."""
+        if self._coming and (self._coming.laying_out.done() or not self.seats.seated):
+            self._swap_in()
         if self.seats.seated:
             self.seats.close_ranks()
             self.sampler.decode(sorted(self.seats.seated))
-        elif not self.sampler.network.settled:
-            self.sampler.network.settle()
         fills = self.seats.admit()
         if fills:
             self.sampler.prefill(fills)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gpu_worker.engines.embedded.decoder import Attention, Decoder, Layer, Norm
-from gpu_worker.engines.embedded.dense import Dense
+from gpu_worker.engines.embedded.dense import Dense, Lookup
 
 Attend = Callable[[int, Tensor], Tensor]
 """attend(layer, qkv [T, A, D]) -> [T, H * D]. q and k are rotated, q is already divided by sqrt(D).
@@ -33,7 +33,7 @@ def padded(tokens: int) -> int:
 
 
 class Network:
-    """One decoder's forward pass. Call `follow` or `settle` after its weights were exchanged.
+    """One decoder's forward pass. Call `settle` after its weights were exchanged.
 
     `dtype` is that of the MLPs' first products, half of a layer's work. In bfloat16 these move sampled
     log-probabilities by 5e-4 to 8e-4 on average, all products by 2e-3 to 3e-3.
@@ -54,22 +54,25 @@ class Network:
         heads = shape.heads + shape.kv_heads
         self.scale_AD = torch.ones(heads, 1, device=device)
         self.scale_AD[: shape.heads] = shape.head_dim**-0.5
-        self.settled = False
         self.settle()
 
-    @torch.inference_mode()
     def settle(self) -> None:
-        """Take the decoder's weights over in the fastest form; costs a copy of them."""
-        for part in self._parts():
-            part.settle()
-        self.settled = True
+        """Compute with the weights the decoder has now."""
+        self.prepared(lambda parameter: parameter.detach())()
 
     @torch.inference_mode()
-    def follow(self) -> None:
-        """Take the decoder's weights over as they are, without a pause."""
-        for part in self._parts():
-            part.follow()
-        self.settled = False
+    def prepared(self, lookup: Lookup) -> Callable[[], None]:
+        """Lay out other weights for the parameters; calling what is returned puts them all into use.
+
+        The first costs a copy of them and may be done in another thread, the second next to nothing.
+        """
+        swaps = [part.prepared(lookup) for part in self._parts()]
+
+        def use() -> None:
+            for swap in swaps:
+                swap()
+
+        return use
 
     def _parts(self) -> list[Dense | _Scaling]:
         return [self.head, self.norm, *(part for layer in self.layers for part in layer.parts)]
@@ -102,15 +105,15 @@ class _Scaling:
         size = norm.weight.numel()
         self.root = math.sqrt(size)
         self.least = torch.tensor(math.sqrt(size * norm.eps), device=norm.weight.device)
-        self.settle()
+        self.weight_C = norm.weight.detach()
 
-    def settle(self) -> None:
-        self.made_of = self.own.weight.data
-        self.weight_C = self.made_of * self.root
+    def prepared(self, lookup: Lookup) -> Callable[[], None]:
+        weight_C = lookup(self.own.weight) * self.root
 
-    def follow(self) -> None:
-        if self.own.weight.data_ptr() != self.made_of.data_ptr():
-            self.settle()
+        def use() -> None:
+            self.weight_C = weight_C
+
+        return use
 
     def __call__(self, x: Tensor) -> Tensor:
         length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
