@@ -129,10 +129,11 @@ class Engine(Protocol):
         ...
 
     def adopt(self, weights: Mapping[str, Tensor]) -> None:
-        """Sample with these whole weights, by parameter name, from the next token on; others are the base's.
+        """Sample with these whole weights, by parameter name; others are the base's.
 
-        Nothing is copied: the caller never changes a tensor it has handed over. What conversations have
-        computed so far stays, so a turn under way goes on without a pause.
+        In use on return when nobody is being answered, else between two of the next tokens: what
+        conversations have computed so far stays, so turns under way go on without a pause. The caller never
+        changes a tensor it has handed over.
         """
         ...
 
