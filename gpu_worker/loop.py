@@ -12,7 +12,7 @@ import asyncio
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -56,11 +56,20 @@ async def train(job: Job, players: Players, trainer: Trainer, judge: Judge, reco
     position = await run.resumed() or await run.started()
     if run.wanted:
         run.arena.tell(PhaseChanged("training", position.step))
-        position = await (run.one_step_off(position) if job.off_policy_steps else run.on_policy(position))
+        position = await run.trained(position)
     if not run.wanted:
         return run.summary(position, "paused" if run.arena.wish == "pause" else "stopped")
     run.arena.tell(PhaseChanged("evaluating", position.step))
     return run.summary(position, "done", await run.evaluated("trained", position.step))
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """A position that is yet to be saved, and what is to be reported of its step."""
+
+    position: Position
+    metrics: dict[str, float] = field(default_factory=dict)
+    advantages: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
 
 class _Run:
@@ -73,7 +82,7 @@ class _Run:
         if not self.train_scenarios:
             raise ValueError("The job has no scenarios to practise on: give it some of the split “train”.")
         self.weights_sha256 = ""
-        self._began = self._step_began = time.monotonic()
+        self._began = self._lap = time.monotonic()
         self._seconds_before = 0.0
 
     @property
@@ -81,13 +90,19 @@ class _Run:
         """Whether the run's owner wishes it to go on."""
         return self.arena.wish == "go"
 
+    async def trained(self, position: Position) -> Position:
+        """All steps that are left."""
+        self._lap = time.monotonic()
+        return await (self.one_step_off(position) if self.job.off_policy_steps else self.on_policy(position))
+
     async def on_policy(self, position: Position) -> Position:
         """Practise with the newest weights, learn, and again."""
         position = await self.validated(position)
         while self.wanted and position.step < self.job.steps:
             practice = await practised(self.arena, self.curriculum(position), position.step + 1)
-            position = await self.learned(position, practice)
-            await self.arena.players.use(self.trainer.weights(), position.step)
+            learned = await self.learned(position, practice)
+            handed_over = self.arena.players.use(self.trainer.weights(), learned.position.step)
+            position, _ = await asyncio.gather(self.saved(learned), handed_over)
             position = await self.validated(position)
         return position
 
@@ -107,7 +122,7 @@ class _Run:
             if practice is None or not self.wanted:
                 return position
             ahead = self._ahead(position.step + 2, practice.curriculum)
-            position = await self.learned(position, practice.while_waiting(waited))
+            position = await self.saved(await self.learned(position, practice.while_waiting(waited)))
             if not self.wanted:
                 ahead.cancel()
                 return position
@@ -164,10 +179,10 @@ class _Run:
         self.arena.tell(PhaseChanged("baseline"))
         baseline = await self.evaluated("baseline", 0)
         played = len(baseline.outcomes) if baseline else 0
-        return self._saved(Position(baseline=baseline, trajectories=played), None)
+        return await self.saved(_Learned(Position(baseline=baseline, trajectories=played)))
 
-    async def learned(self, before: Position, practice: Practice) -> Position:
-        """Learn from a practice and save: the second half of a step of GRPO."""
+    async def learned(self, before: Position, practice: Practice) -> "_Learned":
+        """Learn from a practice: the second half of a step of GRPO."""
         job, step = self.job, practice.step
         rewards = [group.rewards for group in practice.trainable]
         found = advantages(rewards, job.tie_tolerance, job.advantage_scale)
@@ -185,11 +200,13 @@ class _Run:
         )
         shown = metrics(practice) | learned | timing | {"learning_rate": rate}
         shown["tokens_per_second"] = shown["tokens_sampled"] / max(1e-9, shown["seconds"])
-        return self._saved(after, shown, {group.index: a for group, a in pairs})
+        return _Learned(after, shown, {group.index: a for group, a in pairs})
 
     def _timing(self, practice: Practice, learn_seconds: float) -> dict[str, float]:
-        """Where the time since the last step went: what hides behind something else is not counted."""
-        seconds = time.monotonic() - self._step_began
+        """Where the time since the last step's learning went, without validations: what hides behind
+        something else is not counted, and saving is a part of the next step's idle time."""
+        now = time.monotonic()
+        seconds, self._lap = now - self._lap, now
         parts = {
             "sample_seconds": practice.sample_seconds,
             "judge_seconds": practice.judge_seconds,
@@ -217,8 +234,11 @@ class _Run:
     async def validated(self, position: Position) -> Position:
         """The position after the validation that is due at its step, if one is and the run goes on."""
         due = self.job.eval_every and position.step and position.step % self.job.eval_every == 0
-        evaluation = await self.evaluated("validation", position.step) if due and self.wanted else None
-        self._step_began = time.monotonic()
+        if not (due and self.wanted):
+            return position
+        began = time.monotonic()
+        evaluation = await self.evaluated("validation", position.step)
+        self._lap += time.monotonic() - began
         return position.with_validation(evaluation) if evaluation else position
 
     async def evaluated(self, label: Exam, step: int) -> Evaluation | None:
@@ -231,17 +251,17 @@ class _Run:
         self.arena.tell(Evaluated(evaluation))
         return evaluation
 
-    def _saved(
-        self,
-        position: Position,
-        metrics: dict[str, float] | None,
-        trained_on: dict[int, tuple[float, ...]] | None = None,
-    ) -> Position:
-        """Save the position with its report as a checkpoint, and report."""
-        position = replace(position, seconds=self._seconds())
+    async def saved(self, learned: "_Learned") -> Position:
+        """Save a position with its report as a checkpoint, beside whatever else goes on; then report."""
+        position = await asyncio.to_thread(self._written, learned)
+        self._report(position)
+        return position
+
+    def _written(self, learned: "_Learned") -> Position:
+        position = replace(learned.position, seconds=self._seconds())
 
         def with_report(file: CheckpointFile) -> Position:
-            report = metrics and StepDone(position.step, metrics, trained_on or {}, file)
+            report = learned.metrics and StepDone(position.step, learned.metrics, learned.advantages, file)
             return replace(position, report=report or None)
 
         save = self.trainer.save
@@ -250,7 +270,6 @@ class _Run:
         newest = max(self.job.keep_checkpoints, 1 + self.job.off_policy_steps)
         checkpoints.prune(self.root, newest=newest, besides=best)
         self.weights_sha256 = file.sha256
-        self._report(with_report(file))
         return with_report(file)
 
     def _report(self, position: Position) -> None:

@@ -47,6 +47,8 @@ class Lesson:
     base_T: Tensor | None = None
     """Log-probabilities of the base model, of all sampled tokens or of those named in base_at."""
     base_at: Tensor | None = None
+    few: Pack | None = None
+    """The tries of base_at alone: the base is asked about them where the micro-batch is learned."""
     proximal_T: Tensor | None = None
     """Log-probabilities of the policy before the step's first update; None means those of now."""
 
@@ -164,8 +166,7 @@ class Learner(ABC):
         held = int(pack.try_T.max()) + 1
         first = int(torch.randint(max(1, held - tries + 1), (), generator=self.random))
         few, base_at = pack.of_tries(range(first, min(held, first + tries)))
-        base_T = _measured(self.base, few.to(self.device))
-        known = replace(lessons[drawn], base_T=base_T, base_at=base_at)
+        known = replace(lessons[drawn], few=few.to(self.device), base_at=base_at)
         return [*lessons[:drawn], known, *lessons[drawn + 1 :]]
 
     def _penalised(self, lessons: Sequence[Lesson]) -> list[Lesson]:
@@ -180,6 +181,8 @@ class Learner(ABC):
     def _learn(self, lesson: Lesson, size: Size) -> tuple[Learned, tuple[Tensor, ...]]:
         """Forward and backward over one micro-batch; what is shown of it and its gradients."""
         job, pack = self.job, lesson.pack
+        if lesson.few is not None:
+            lesson = replace(lesson, base_T=_measured(self.base, lesson.few))
         logprobs_M, entropy_M = _logprobs(self.policy, pack)
         logprobs_T = logprobs_M[pack.row_T]
         token_loss = self._token_loss(lesson, logprobs_T)

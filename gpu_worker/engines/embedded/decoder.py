@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gpu_worker.engines.embedded.dense import linear
 from gpu_worker.engines.embedded.directory import ModelError, locate, read_json, read_weights
 
 ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
@@ -173,15 +174,24 @@ class Norm(nn.Module):
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
 
+class Linear(nn.Linear):
+    """nn.Linear, with the faster product where no gradient is asked for."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return F.linear(x, self.weight, self.bias)
+        return linear(x.contiguous(), self.weight, self.bias)
+
+
 class Attention(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.head_dim = shape.head_dim
         width, kv_width = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-        self.q_proj = nn.Linear(shape.hidden, width, bias=shape.qkv_bias)
-        self.k_proj = nn.Linear(shape.hidden, kv_width, bias=shape.qkv_bias)
-        self.v_proj = nn.Linear(shape.hidden, kv_width, bias=shape.qkv_bias)
-        self.o_proj = nn.Linear(width, shape.hidden, bias=shape.out_bias)
+        self.q_proj = Linear(shape.hidden, width, bias=shape.qkv_bias)
+        self.k_proj = Linear(shape.hidden, kv_width, bias=shape.qkv_bias)
+        self.v_proj = Linear(shape.hidden, kv_width, bias=shape.qkv_bias)
+        self.o_proj = Linear(width, shape.hidden, bias=shape.out_bias)
         self.normed = shape.family == "qwen3"
         if self.normed:
             self.q_norm = Norm(shape.head_dim, shape.norm_eps)
@@ -201,9 +211,9 @@ class Attention(nn.Module):
 class MLP(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(shape.hidden, shape.intermediate, bias=shape.mlp_bias)
-        self.up_proj = nn.Linear(shape.hidden, shape.intermediate, bias=shape.mlp_bias)
-        self.down_proj = nn.Linear(shape.intermediate, shape.hidden, bias=shape.mlp_bias)
+        self.gate_proj = Linear(shape.hidden, shape.intermediate, bias=shape.mlp_bias)
+        self.up_proj = Linear(shape.hidden, shape.intermediate, bias=shape.mlp_bias)
+        self.down_proj = Linear(shape.intermediate, shape.hidden, bias=shape.mlp_bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
@@ -246,7 +256,7 @@ class Decoder(nn.Module):
         with torch.device("meta"):
             self.model = Stack(shape)
             if not shape.tied:
-                self.lm_head = nn.Linear(shape.hidden, shape.vocab, bias=False)
+                self.lm_head = Linear(shape.hidden, shape.vocab, bias=False)
         self.register_buffer("frequencies", rotary_frequencies(shape), persistent=False)
 
     @classmethod
