@@ -15,7 +15,7 @@ from bench.bar import Bar, Command, Setting, Work
 
 SETTINGS: tuple[Setting, ...] = tuple(
     {"threads": threads, "micro_batch": size, "dtype": dtype}
-    for threads, size, dtype in itertools.product((1, 2), (8, 32), ("autocast", "float32", "bfloat16"))
+    for threads, size, dtype in itertools.product((1, 2), (8, 32), ("autocast", "float32"))
 )
 EXACT: Setting = {"threads": 1, "micro_batch": 8, "dtype": "float32"}
 

@@ -16,8 +16,9 @@ RATES = (5e-4, 1.5e-3, 3e-3)
 SETTINGS: tuple[Setting, ...] = tuple(
     {"learning_rate": rate, "threads": threads, "micro_batch": micro_batch, "dtype": "float32"}
     for rate, threads, micro_batch in (
-        *((rate, threads, 32) for rate in RATES for threads in (1, 2)),
-        (1.5e-3, 2, 128),
+        *((rate, 2, 32) for rate in RATES),
+        (RATES[1], 1, 32),
+        (RATES[1], 2, 128),
     )
 )
 EXAMS = 900
