@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from gpu_worker import freed_memory
 from gpu_worker.crew import players
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.loop import train
@@ -26,6 +27,7 @@ def trained(
     `around` may put something between the rollouts and the engine.
     """
     torch.set_num_threads(1)
+    freed_memory.keep()
     trainer = LoraTrainer(job.base_model, job)
 
     def engine() -> Engine:

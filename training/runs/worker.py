@@ -25,7 +25,7 @@ import torch  # noqa: E402
 from django.db import OperationalError  # noqa: E402
 from django.db.models.functions import Now  # noqa: E402
 
-from gpu_worker import loop  # noqa: E402
+from gpu_worker import freed_memory, loop  # noqa: E402
 from gpu_worker.checkpoints import DiskFull  # noqa: E402
 from gpu_worker.crew import SamplerLost, players  # noqa: E402
 from gpu_worker.engines.embedded.directory import ModelError, locate  # noqa: E402
@@ -86,6 +86,7 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
 def warm_up() -> None:
     """One thread for torch: more of them spin against each other, and change sums in the last bit."""
     torch.set_num_threads(1)
+    freed_memory.keep()
 
 
 def why(error: BaseException) -> str:
@@ -126,8 +127,11 @@ def _play(job: Job, record: Record) -> Summary:
     def engine() -> EmbeddedEngine:
         return EmbeddedEngine(model, max_context=job.max_context, dtype=job.sampler_dtype)
 
-    with players(job, environment, engine, trainer.weights()) as those:
-        return asyncio.run(loop.train(job, those, trainer, judge_for(job, environment), record))
+    try:
+        with players(job, environment, engine, trainer.weights()) as those:
+            return asyncio.run(loop.train(job, those, trainer, judge_for(job, environment), record))
+    finally:
+        freed_memory.give_back()
 
 
 def _watched(record: Record, watch: Watch | None) -> Record:

@@ -1,0 +1,50 @@
+"""Freed memory is taken again without asking the system, and is given back when told."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gpu_worker import freed_memory
+
+PROGRAM = """
+import resource, sys, torch
+from gpu_worker import freed_memory
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize() // 2**20
+
+if sys.argv[1] == "keep":
+    assert freed_memory.keep()
+for _ in range(20):
+    torch.ones(12_000_000)
+before = faults()
+for _ in range(20):
+    torch.ones(12_000_000)
+asked, held = faults() - before, resident()
+freed_memory.give_back()
+print(asked, held - resident())
+"""
+
+
+def told(how: str) -> tuple[int, int]:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, how], capture_output=True, text=True, check=True)
+    asked, returned = map(int, done.stdout.split())
+    return asked, returned
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only glibc can be told")
+def test_what_was_freed_is_taken_again_without_new_pages_and_returned_when_told() -> None:
+    """48 MB twenty times: new pages each time, or the same ones."""
+    kept, returned = told("keep")
+    assert kept < 2_000 < 20_000 < told("leave")[0]
+    assert returned > 40
+
+
+def test_where_there_is_no_glibc_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not freed_memory.keep()
+    freed_memory.give_back()
