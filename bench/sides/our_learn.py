@@ -26,6 +26,7 @@ from bench.device import CUDA, DEVICE, name, waited
 from bench.memory import Peak
 from bench.sides.learning import learned_logprobs
 from bench.workload import WARM_UP, Recording, Try, read_recording
+from gpu_worker import freed_memory
 from gpu_worker.trainers.lora import LoraTrainer
 from gpu_worker.types import Batch, Group, Job, Scenario, Segment, Trajectory
 
@@ -42,6 +43,7 @@ def trainer_for(recording: Recording) -> LoraTrainer:
         lora_rank=recording.lora_rank,
         lora_alpha=recording.lora_alpha,
     )
+    freed_memory.keep()  # as a worker does before it trains
     trainer = LoraTrainer(recording.model, job)
     if CUDA:
         trainer.base.to(DEVICE)

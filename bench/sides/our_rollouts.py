@@ -26,6 +26,7 @@ import torch
 
 from bench.sides.tasks import TASKS, job_for
 from bench.workload import WARM_UP, Workload, read_workload
+from gpu_worker import freed_memory
 from gpu_worker.crew import players
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.rollout import at_once
@@ -95,6 +96,7 @@ async def samples(work: Workload) -> dict[str, Any]:
 
 def main() -> None:
     torch.set_num_threads(1)
+    freed_memory.keep()  # as a worker does before it trains
     work = read_workload(Path(sys.argv[1]))
     if sys.argv[2] == "--samples":
         print(json.dumps(asyncio.run(samples(work))))

@@ -26,6 +26,7 @@ import torch
 
 from bench import scripted
 from bench.workload import WARM_UP
+from gpu_worker import freed_memory
 from gpu_worker.crew import players
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.environments import ENVIRONMENTS
@@ -161,6 +162,7 @@ def samples(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 def main() -> None:
     torch.set_num_threads(1)
+    freed_memory.keep()  # as a worker does before it trains
     task, model, options = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
     if "--samples" in sys.argv:
         (_, groups), *_ = played(task, model, options, 1)
