@@ -79,7 +79,8 @@ def tool_trainer(
     callbacks: Sequence[Any] = (),
     **config: Any,
 ) -> Any:
-    """A trainer on conversations (columns["prompt"]) with tools; `setting` has threads and dtype."""
+    """A trainer on conversations (columns["prompt"]) with tools; `setting` has threads and dtype: a number format,
+    or autocast (fp32 weights, products in bf16 where torch says that is safe)."""
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import AutoTokenizer
@@ -89,6 +90,7 @@ def tool_trainer(
     tokenizer = AutoTokenizer.from_pretrained(model, padding_side="left")
     tokenizer.response_template = qwen3_template
     rank, alpha = lora or (0, 0)
+    autocast = setting["dtype"] == "autocast"
     adapter = LoraConfig(
         r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
     )
@@ -98,9 +100,9 @@ def tool_trainer(
         args=GRPOConfig(
             output_dir=directory,
             use_cpu=True,
-            bf16=False,
+            bf16=autocast,
             gradient_checkpointing=False,
-            model_init_kwargs={"dtype": setting["dtype"]},
+            model_init_kwargs={"dtype": "float32" if autocast else setting["dtype"]},
             temperature=1.0,
             top_k=0,
             beta=0.0,
