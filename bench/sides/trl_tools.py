@@ -79,8 +79,8 @@ def tool_trainer(
     callbacks: Sequence[Any] = (),
     **config: Any,
 ) -> Any:
-    """A trainer on conversations (columns["prompt"]) with tools; `setting` has threads and dtype: a number format,
-    or autocast (fp32 weights, products in bf16 where torch says that is safe)."""
+    """A trainer on conversations (columns["prompt"]) with tools; `setting` has threads and dtype: a number
+    format, or autocast (fp32 weights, products in bf16 where torch says that is safe)."""
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import AutoTokenizer
