@@ -4,9 +4,9 @@
     python -m bench.sides.swapping MODEL --adapters DIRECTORY   two LoRA adapters for the peer
 
 A round is 32 tries; half-way `engine.adopt` is called with whole matrices for all linear layers, as a
-training hands them over. The pause is what adopting takes, and what the next step takes longer than the
-median step before it; the figure is the median of the rounds. How much longer the steps stay until the rows
-are over is told besides.
+training hands them over; a thread lays them out while decoding goes on. The pause is what adopting takes, and
+what the next step or the one that swaps them in, whichever is longer, takes more than the median step
+before; the figure is the median of the rounds. How long the steps are until the swap is told besides.
 """
 
 from __future__ import annotations
@@ -42,18 +42,23 @@ RANK, ALPHA = 16, 32.0
 
 
 class SwappingEngine(EmbeddedEngine):
-    """Takes the time of every step, and adopts `coming` before the step SWAP_AT."""
+    """Takes the time of every step, and adopts `new` weights before the step SWAP_AT."""
 
-    coming: Mapping[str, Tensor]
+    new: Mapping[str, Tensor]
     adopting = 0.0
+    swapped_at = 0
 
-    def start(self, coming: Mapping[str, Tensor]) -> None:
-        self.coming, self.steps = coming, list[float]()
+    def start(self, new: Mapping[str, Tensor]) -> None:
+        self.new, self.steps = new, list[float]()
+
+    def _swap_in(self) -> None:
+        self.swapped_at = len(self.steps)
+        super()._swap_in()
 
     def _step(self) -> None:
         if len(self.steps) == SWAP_AT:
             began = time.perf_counter()
-            self.adopt(self.coming)
+            self.adopt(self.new)
             self.adopting = time.perf_counter() - began
         began = time.perf_counter()
         super()._step()
@@ -89,20 +94,21 @@ def pauses(model: str, rounds: int) -> dict[str, Any]:
     for number in range(rounds + 1):
         engine.start(weights[number % 2])
         asyncio.run(play(engine, number))
-        told.append(pause(engine.steps, engine.adopting))
+        told.append(pause(engine.steps, engine.adopting, engine.swapped_at))
     told = told[1:]
     return {"figure": statistics.median(one["pause"] for one in told), "rounds": told}
 
 
-def pause(steps: list[float], adopting: float) -> dict[str, float]:
+def pause(steps: list[float], adopting: float, swapped_at: int) -> dict[str, float]:
     """What a swap cost, in milliseconds."""
     before = statistics.median(steps[SETTLED:SWAP_AT])
-    after = statistics.median(steps[SWAP_AT + 1 : -1])
+    longest = max(steps[SWAP_AT], steps[swapped_at])
     return {
-        "pause": 1000 * (adopting + max(0.0, steps[SWAP_AT] - before)),
+        "pause": 1000 * (adopting + max(0.0, longest - before)),
         "adopting": 1000 * adopting,
         "step_before": 1000 * before,
-        "step_after": 1000 * after,
+        "step_until_swapped": 1000 * statistics.median(steps[SWAP_AT : swapped_at + 1]),
+        "steps_until_swapped": swapped_at - SWAP_AT,
     }
 
 

@@ -31,6 +31,9 @@ from gpu_worker.types import Completion, Message, Sampling, ToolSpec
 YIELDS = 3
 """How often the pump lets the others run before a step: a rollout may await through a few layers."""
 
+PAUSE = 0.002
+"""Seconds between two matrices that are laid out while turns are under way."""
+
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -116,7 +119,9 @@ class EmbeddedEngine:
         between two tokens when it is done. With nobody there they are in use on return.
         """
         self.weights.check(weights)
-        laying_out = self._beside.submit(self.sampler.network.prepared, self.weights.lookup(weights))
+        pause = PAUSE if self.seats.occupied else 0.0
+        prepared, lookup = self.sampler.network.prepared, self.weights.lookup(weights)
+        laying_out = self._beside.submit(prepared, lookup, pause)
         self._coming = Coming(weights, laying_out)
         if not self.seats.occupied:
             self._swap_in()

@@ -10,6 +10,7 @@ X positions.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 
 import torch
@@ -61,12 +62,17 @@ class Network:
         self.prepared(lambda parameter: parameter.detach())()
 
     @torch.inference_mode()
-    def prepared(self, lookup: Lookup) -> Callable[[], None]:
+    def prepared(self, lookup: Lookup, pause: float = 0.0) -> Callable[[], None]:
         """Lay out other weights for the parameters; calling what is returned puts them all into use.
 
-        The first costs a copy of them and may be done in another thread, the second next to nothing.
+        The first costs a copy of them and may be done in another thread, with a pause of so many seconds
+        after each matrix, so that whoever decodes meanwhile keeps most of the memory's speed. The second
+        costs next to nothing.
         """
-        swaps = [part.prepared(lookup) for part in self._parts()]
+        swaps = []
+        for part in self._parts():
+            swaps.append(part.prepared(lookup))
+            time.sleep(pause)
 
         def use() -> None:
             for swap in swaps:
