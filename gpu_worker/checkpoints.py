@@ -20,6 +20,8 @@ from gpu_worker.types import CheckpointFile
 
 ADAPTER, WHOLE = "adapter_model.safetensors", "model.safetensors"
 """What a checkpoint's weights are called: those of a LoRA adapter, or all of a model's."""
+ADAPTER_CONFIG, WHOLE_CONFIG = "adapter_config.json", "full.json"
+"""What says more of them, beside them."""
 STATE = "state.json"
 MANIFEST = "manifest.json"
 NAME = re.compile(r"\d{6}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_worker.seeds import seed_for, shuffled
-from gpu_worker.types import Group, Job, Scenario
+from gpu_worker.types import VERIFIABLE, Group, Job, Scenario
 
 USEFUL = (0.1, 0.9)
 """Solve rates between which a scenario is worth practising."""
@@ -120,5 +120,5 @@ class Curriculum:
 def solve_rate(group: Group) -> float:
     """Share of solved tries; their mean reward where nothing can be verified."""
     tries = group.trajectories
-    verified = any(score.source in ("checks", "environment") for t in tries for score in t.scores)
+    verified = any(score.source in VERIFIABLE for t in tries for score in t.scores)
     return sum(float(t.success) if verified else t.reward for t in tries) / max(1, len(tries))

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from gpu_worker.arena import Arena, Played
 from gpu_worker.curriculum import Curriculum, solve_rate
 from gpu_worker.grpo import is_tied
-from gpu_worker.types import Group, Trajectory
+from gpu_worker.types import VERIFIABLE, Group, Trajectory
 
 CUT_OFF = ("cut_off", "context_overflow")
 MALFORMED = ("malformed_call", "unknown_tool")
-VERIFIABLE = ("checks", "environment")
 
 
 @dataclass

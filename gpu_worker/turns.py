@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-FILES = (("adapter_model.safetensors", "adapter_config.json"), ("model.safetensors", "full.json"))
+from gpu_worker.checkpoints import ADAPTER, ADAPTER_CONFIG, WHOLE, WHOLE_CONFIG
+
+FILES = ((ADAPTER, ADAPTER_CONFIG), (WHOLE, WHOLE_CONFIG))
 """Weights and what is said of them: a LoRA adapter in PEFT's files, or all weights of a model."""
 
 

@@ -21,6 +21,8 @@ Message = dict[str, Any]
 
 Split = Literal["train", "val", "test"]
 Source = Literal["ruler", "checks", "environment", "human"]
+VERIFIABLE: tuple[Source, ...] = ("checks", "environment")
+"""Sources that need no judge, best first. The best there is decides what counts as a success."""
 Ended = Literal["answered", "malformed_call", "unknown_tool", "too_many_turns", "context_overflow", "cut_off"]
 """Why a try ended. Only `answered` is a full try; `cut_off` means a turn reached max_tokens."""
 

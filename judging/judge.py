@@ -3,14 +3,11 @@
 import dataclasses
 import math
 
-from gpu_worker.types import Environment, Group, Job, Judge, Scenario, Score, Source, Trajectory
+from gpu_worker.types import VERIFIABLE, Environment, Group, Job, Judge, Scenario, Score, Source, Trajectory
 from judging import offline
 from judging.checks import PASSED, check
 from judging.llm import Model
 from judging.ruler import ruler
-
-VERIFIABLE: tuple[Source, ...] = ("checks", "environment")
-"""Sources that need no judge, best first. The best there is decides what counts as a success."""
 
 
 def judge_for(job: Job, environment: Environment, *, api_base: str = "", api_key: str = "") -> Judge:

@@ -38,7 +38,7 @@ def grpo_trainer(
 ) -> Any:
     """The trainer. `setting` has threads, micro_batch and dtype: float32, autocast (bf16 where torch says
     so, fp32 weights) or bfloat16 (weights too; LoRA stays fp32, as PEFT does it); and may ask for
-    continuous batching and gradient checkpointing."""
+    gradient checkpointing."""
     from datasets import Dataset
     from peft import LoraConfig
     from transformers import AutoTokenizer
@@ -50,7 +50,6 @@ def grpo_trainer(
         output_dir=directory,
         use_cpu=not CUDA,
         bf16=dtype != "float32",
-        **_continuous(setting, tries),
         gradient_checkpointing=setting.get("checkpointing", False),
         model_init_kwargs={"dtype": "bfloat16" if dtype == "bfloat16" else "float32"},
         per_device_train_batch_size=micro_batch,
@@ -84,15 +83,3 @@ def grpo_trainer(
         ),
         callbacks=list(callbacks),
     )
-
-
-def _continuous(setting: Mapping[str, Any], tries: int) -> dict[str, Any]:
-    """transformers' continuous batching, with as large a cache as the tries need: left alone it takes most of
-    the machine's memory."""
-    if not setting.get("continuous"):
-        return {}
-    cache = {"page_size": 64, "num_blocks": tries * 8, "max_batch_tokens": tries * 320}
-    return {
-        "use_transformers_continuous_batching": True,
-        "transformers_continuous_batching_config": cache,
-    }

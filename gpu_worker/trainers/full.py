@@ -9,13 +9,10 @@ from pathlib import Path
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from gpu_worker.checkpoints import WHOLE, write_bytes
+from gpu_worker.checkpoints import WHOLE, WHOLE_CONFIG, write_bytes
 from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.trainers.learner import Learner
 from gpu_worker.types import Job
-
-CONFIG = "full.json"
-"""Says that the weights beside it are whole ones, and of which model."""
 
 
 class FullTrainer(Learner):
@@ -50,7 +47,7 @@ class FullTrainer(Learner):
         weights = {name: p.detach() for name, p in self.parameters.items()}
         write_bytes(directory / WHOLE, save(weights, {"format": "pt"}))
         config = {"base_model_name_or_path": self.model, "weights": WHOLE}
-        write_bytes(directory / CONFIG, (json.dumps(config, indent=2) + "\n").encode())
+        write_bytes(directory / WHOLE_CONFIG, (json.dumps(config, indent=2) + "\n").encode())
         self._save_state(directory)
 
     def load(self, directory: Path) -> None:

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from gpu_worker.checkpoints import ADAPTER, write_bytes
+from gpu_worker.checkpoints import ADAPTER, ADAPTER_CONFIG, write_bytes
 from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.seeds import seed_for
 from gpu_worker.trainers.learner import Learner
@@ -21,7 +21,6 @@ from gpu_worker.types import Job
 
 PREFIX = "base_model.model."
 """What PEFT's files put before the names of a model's modules."""
-CONFIG = "adapter_config.json"
 
 
 class LoraTrainer(Learner):
@@ -57,7 +56,7 @@ class LoraTrainer(Learner):
         """Adapter in PEFT's own files, AdamW's moments and the random state; safetensors and JSON only."""
         weights = {_peft_name(name): p.detach() for name, p in self.adapter.items()}
         write_bytes(directory / ADAPTER, save(weights, {"format": "pt"}))
-        write_bytes(directory / CONFIG, (json.dumps(self.config, indent=2) + "\n").encode())
+        write_bytes(directory / ADAPTER_CONFIG, (json.dumps(self.config, indent=2) + "\n").encode())
         self._save_state(directory)
 
     def load(self, directory: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpu_worker.checkpoints import ADAPTER, ADAPTER_CONFIG, WHOLE, WHOLE_CONFIG
 from gpu_worker.engines.embedded.directory import ModelError, read_json, read_safetensors
 
 NAME = re.compile(r"(?:base_model\.model\.)?(?P<module>.+)\.lora_(?P<side>[AB])(?:\.default)?\.weight")
@@ -26,9 +27,9 @@ def read_deltas(directory: Path, weights: dict[str, Tensor]) -> dict[str, Tensor
     """
     if not directory.is_dir():
         raise ModelError(f"There is no adapter directory {directory}.")
-    config = read_json(directory / "adapter_config.json")
+    config = read_json(directory / ADAPTER_CONFIG)
     _refuse_unsupported(config, directory)
-    pairs = _pairs(read_safetensors(directory / "adapter_model.safetensors"), directory)
+    pairs = _pairs(read_safetensors(directory / ADAPTER), directory)
     deltas = {}
     for module, sides in pairs.items():
         name = f"{module}.weight"
@@ -88,8 +89,8 @@ class Swappable:
         Where all weights were trained (full.json), take those. Raises ModelError, with the weights as they
         were, when they cannot be used.
         """
-        if directory is not None and (directory / "full.json").exists():
-            return self.adopt(read_safetensors(directory / "model.safetensors"))
+        if directory is not None and (directory / WHOLE_CONFIG).exists():
+            return self.adopt(read_safetensors(directory / WHOLE))
         deltas = read_deltas(directory, self.pristine) if directory is not None else {}
         for name, parameter in self.parameters.items():
             own = self.pristine[name]
