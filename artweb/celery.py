@@ -14,4 +14,4 @@ warnings.filterwarnings("ignore", message=r"\s*In Celery 5.1 we introduced an op
 
 app = Celery("artweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["training.runs"])
+app.autodiscover_tasks(["training.runs", "training.authoring.office", "training.review.feed"])

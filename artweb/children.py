@@ -1,4 +1,4 @@
-"""The processes that `up` keeps alive: Redis unless there is one, the site, a worker, the model server."""
+"""What `up` keeps alive: Redis unless there is one, the site, a worker, a desk, the model server."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ MAX_SOCKET_MESSAGE = 64 * 1024
 def children(*, site: socket.socket, host: str, model_server: bool) -> list[Child]:
     """`site` is the site's open socket: browsers wait in its queue while the web process starts again."""
     found = [] if os.environ.get("REDIS_URL") else [redis()]
-    found += [worker(), web(site, host)]
+    found += [worker(), desk(), web(site, host)]
     return found + ([models()] if model_server else [])
 
 
@@ -58,6 +58,18 @@ def worker() -> Child:
         "worker",
         (sys.executable, *command, *options),
         environment(provider_keys=True, REMAP_SIGTERM="SIGQUIT"),
+    )
+
+
+def desk() -> Child:
+    """Does what pages would have to wait for; two errands at a time, so that one never blocks all."""
+    command = ("-m", "celery", "-q", "-A", "artweb", "worker", "-Q", "desk", "-n", "desk@%h", "-l", "WARNING")
+    options = ("--pool", "prefork", "--concurrency", "2", "--without-gossip", "--without-mingle")
+    return Child(
+        "desk",
+        (sys.executable, *command, *options),
+        environment(provider_keys=True, REMAP_SIGTERM="SIGQUIT", ARTWEB_WORKER="desk"),
+        after=2.0,
     )
 
 

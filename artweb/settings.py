@@ -5,6 +5,10 @@ ARTWEB_SECRETS   the 0600 file with generated keys (default: secrets.json in ART
 ARTWEB_DEBUG     1 shows tracebacks; only for development on this machine
 ARTWEB_HOSTS     names the site answers to, besides localhost
 DATABASE_URL     postgres://…; SQLite in ARTWEB_DATA without it
+ARTWEB_TOOL_HOSTS  names in this network that tools may call; otherwise only public addresses
+ARTWEB_LOCAL_MODELS  who may use model servers on this machine as judges: operator, everyone or nobody
+ARTWEB_KEEP_TOKENS, ARTWEB_KEEP_TRANSCRIPTS, ARTWEB_KEEP_LOGS  how long those of old runs are kept, such as
+                 "30 days, 20 runs": longer than that and not of the newest so many; everything without them
 ARTWEB_MODELS    directories (with colons between) whose models may be used, besides models/ in ARTWEB_DATA
 REDIS_URL        redis://… or unix://…; `up` brings its own without it
 """
@@ -46,6 +50,46 @@ def env_hosts(name: str) -> list[str]:
     return hosts
 
 
+def env_doors(name: str) -> list[str]:
+    """Names, each with a port where it is not a usual one: intranet.example, 10.0.0.5:8443."""
+    doors = env_list(name)
+    for door in doors:
+        if not re.fullmatch(r"[a-z0-9.-]+(:[0-9]{1,5})?", door):
+            raise ImproperlyConfigured(
+                f"{name} holds {door!r}; give names such as tools.example or name:8443."
+            )
+    return doors
+
+
+def env_choice(name: str, *known: str) -> str:
+    """One of the known values; the first without the variable."""
+    value = os.environ.get(name) or known[0]
+    if value not in known:
+        raise ImproperlyConfigured(f"{name} is {value!r}; use one of {', '.join(known)}.")
+    return value
+
+
+def env_count(name: str, default: int, *, most: int) -> int:
+    """A whole number from 0 to `most`."""
+    value = os.environ.get(name) or str(default)
+    if not (value.isascii() and value.isdigit() and int(value) <= most):
+        raise ImproperlyConfigured(f"{name} is {value!r}; use a whole number from 0 to {most}.")
+    return int(value)
+
+
+def env_limit(name: str) -> tuple[int, int]:
+    """Days and runs: "30 days", "20 runs" or "30 days, 20 runs"; (0, 0), no limit, where nothing is said."""
+    found = {"days": 0, "runs": 0}
+    for item in env_list(name):
+        number, _, unit = item.partition(" ")
+        if unit not in found or not re.fullmatch(r"[1-9][0-9]{0,4}", number):
+            raise ImproperlyConfigured(
+                f"{name} holds {item!r}; give 30 days, 20 runs, or both with a comma between."
+            )
+        found[unit] = int(number)
+    return found["days"], found["runs"]
+
+
 def env_directories(name: str) -> list[Path]:
     found = [Path(item).expanduser().resolve() for item in os.environ.get(name, "").split(os.pathsep) if item]
     for directory in found:
@@ -64,7 +108,9 @@ def database(url: str) -> dict[str, object]:
             "OPTIONS": {
                 "transaction_mode": "IMMEDIATE",
                 "timeout": 20,
-                "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;",
+                # auto_vacuum counts only for a new file, and has to be said before anything is written.
+                "init_command": "PRAGMA auto_vacuum=INCREMENTAL;PRAGMA journal_mode=WAL;"
+                "PRAGMA synchronous=NORMAL;PRAGMA cache_size=-16000;",
             },
         }
     parts, port = _parts("DATABASE_URL", url)
@@ -204,6 +250,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # Redis may be away for as long as 
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 600_000  # KiB: after a large run the next one gets a fresh process
 CELERY_WORKER_PROC_ALIVE_TIMEOUT = 120  # a child imports torch before it reports in
 CELERY_TASK_DEFAULT_QUEUE = "gpu"
+CELERY_TASK_ROUTES = {"training.errand": {"queue": "desk"}}
 
 # Django's own configuration shows errors only in debug mode.
 LOGGING = {
@@ -238,7 +285,24 @@ CSRF_USE_SESSIONS = True
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # of forms; uploaded files are not counted
+UPLOAD_MAX_SIZE = 50 * 1024 * 1024
+FILE_UPLOAD_TEMP_DIR = data_directory(DATA_DIR / "uploads")
+FILE_UPLOAD_PERMISSIONS = 0o600
 
+SOCKETS_PER_USER = env_count("ARTWEB_SOCKETS_PER_USER", 20, most=100_000)
+FRAMES_PER_SECOND = env_count("ARTWEB_FRAMES_PER_SECOND", 25, most=1000) or 25
+
+# Names of machines in this network that tools may call; all others must have a public address.
+TOOL_HOSTS = frozenset(env_doors("ARTWEB_TOOL_HOSTS"))
+LOCAL_MODELS = env_choice("ARTWEB_LOCAL_MODELS", "operator", "everyone", "nobody")
+MCP_PROGRAMS = DATA_DIR / "mcp-servers.json"
+TABLES_DIR = DATA_DIR / "tables"
 MODEL_SERVER_SOCKET = RUN_DIR / "model.sock"
 MODEL_DIRS = [DATA_DIR / "models", *env_directories("ARTWEB_MODELS")]
+# What `retention` lets go of old runs: (days since their end, newest runs that are spared).
+RETENTION = {
+    "tokens": env_limit("ARTWEB_KEEP_TOKENS"),
+    "transcripts": env_limit("ARTWEB_KEEP_TRANSCRIPTS"),
+    "log": env_limit("ARTWEB_KEEP_LOGS"),
+}

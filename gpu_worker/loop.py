@@ -11,7 +11,7 @@ It knows no database and no page; `record` takes its reports and answers with th
 import asyncio
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -27,8 +27,10 @@ from gpu_worker.practice import Practice, metrics, practised
 from gpu_worker.types import (
     Batch,
     CheckpointFile,
+    Corrected,
     Evaluated,
     Evaluation,
+    Group,
     Job,
     Judge,
     Log,
@@ -45,13 +47,25 @@ UNTRAINED = {"loss": 0.0, "grad_norm": 0.0, "entropy": 0.0, "clip_fraction": 0.0
 """What a step shows of learning when there was nothing to learn from."""
 
 
-async def train(job: Job, players: Players, trainer: Trainer, judge: Judge, record: Record) -> Summary:
+def nothing_corrected(step: int) -> Sequence[Group]:
+    """Where nobody scores what was judged."""
+    return ()
+
+
+async def train(
+    job: Job,
+    players: Players,
+    trainer: Trainer,
+    judge: Judge,
+    record: Record,
+    corrected: Corrected = nothing_corrected,
+) -> Summary:
     """Train to the end, or until the owner wishes to pause or stop.
 
-    Raises ValueError for a job without practice scenarios, checkpoints.DiskFull, and whatever broken
-    players, tools, judges or recorders raise; everything recorded until then stays valid.
+    Raises ValueError for a job without practice scenarios, TooFewJudged, checkpoints.DiskFull, and whatever
+    broken players, tools, judges or recorders raise; everything recorded until then stays valid.
     """
-    run = _Run(job, Arena(job, players, judge, record), trainer)
+    run = _Run(job, Arena(job, players, judge, record), trainer, corrected)
     run.arena.tell(PhaseChanged("preparing"))
     position = await run.resumed() or await run.started()
     if run.wanted:
@@ -75,8 +89,8 @@ class _Learned:
 class _Run:
     """One job under way: its steps, and what they need of each other."""
 
-    def __init__(self, job: Job, arena: Arena, trainer: Trainer) -> None:
-        self.job, self.arena, self.trainer = job, arena, trainer
+    def __init__(self, job: Job, arena: Arena, trainer: Trainer, corrected: Corrected) -> None:
+        self.job, self.arena, self.trainer, self.corrected = job, arena, trainer, corrected
         self.root = Path(job.directory)
         self.train_scenarios = [s for s in job.scenarios if s.split == "train"]
         if not self.train_scenarios:
@@ -184,9 +198,10 @@ class _Run:
     async def learned(self, before: Position, practice: Practice) -> "_Learned":
         """Learn from a practice: the second half of a step of GRPO."""
         job, step = self.job, practice.step
-        rewards = [group.rewards for group in practice.trainable]
-        found = advantages(rewards, job.tie_tolerance, job.advantage_scale)
-        pairs = [(g, a) for g, a in zip(practice.trainable, found, strict=True) if a is not None]
+        corrected = self.corrected(step)
+        groups = [*practice.trainable, *corrected]
+        found = advantages([g.rewards for g in groups], job.tie_tolerance, job.advantage_scale)
+        pairs = [(g, a) for g, a in zip(groups, found, strict=True) if a is not None]
         rate = _learning_rate(job, step)
         batch = Batch(tuple(g for g, _ in pairs), tuple(a for _, a in pairs), rate)
         began = time.monotonic()
@@ -200,7 +215,9 @@ class _Run:
         )
         shown = metrics(practice) | learned | timing | {"learning_rate": rate}
         shown["tokens_per_second"] = shown["tokens_sampled"] / max(1e-9, shown["seconds"])
-        return _Learned(after, shown, {group.index: a for group, a in pairs})
+        if corrected:
+            shown["corrected_groups"] = float(len(corrected))
+        return _Learned(after, shown, {group.index: a for group, a in pairs if group.step == step})
 
     def _timing(self, practice: Practice, learn_seconds: float) -> dict[str, float]:
         """Where the time since the last step's learning went, without validations: what hides behind

@@ -3,13 +3,14 @@
 Nothing is learned here, and nothing depends on timing but the seconds that are shown.
 """
 
+import math
 import statistics
 from dataclasses import dataclass, field, replace
 
 from gpu_worker.arena import Arena, Played
 from gpu_worker.curriculum import Curriculum, solve_rate
 from gpu_worker.grpo import is_tied
-from gpu_worker.types import VERIFIABLE, Group, Trajectory
+from gpu_worker.types import VERIFIABLE, Group, TooFewJudged, Trajectory
 
 CUT_OFF = ("cut_off", "context_overflow")
 MALFORMED = ("malformed_call", "unknown_tool")
@@ -45,7 +46,10 @@ class Practice:
 
 
 async def practised(arena: Arena, curriculum: Curriculum, step: int) -> Practice:
-    """Rounds of groups until enough of them teach something, or the sampling budget is used up."""
+    """Rounds of groups until enough of them teach something, or the sampling budget is used up.
+
+    Raises TooFewJudged where more groups went without a usable judgement than the job allows.
+    """
     job = arena.job
     practice = Practice(curriculum.copy(), step)
     budget = round(job.groups_per_step * job.sampling_budget)
@@ -53,6 +57,11 @@ async def practised(arena: Arena, curriculum: Curriculum, step: int) -> Practice
     while scenarios:
         round_ = await arena.practise(scenarios, step, first=practice.played)
         practice.add(round_, len(scenarios), job.tie_tolerance)
+        if practice.dropped > job.most_dropped * practice.played:
+            raise TooFewJudged(
+                f"Step {step}: {practice.dropped} of {practice.played} groups had no usable judgement, "
+                f"more than {job.most_dropped:.0%} of them. Nothing was learned from this step."
+            )
         missing = min(job.groups_per_step - len(practice.trainable), budget - practice.played)
         solved = statistics.fmean(map(solve_rate, practice.groups)) if practice.groups else 0.0
         scenarios = practice.curriculum.replacements(max(0, missing), step, solved)
@@ -70,6 +79,7 @@ def metrics(practice: Practice) -> dict[str, float]:
         "reward_std": statistics.pstdev(rewards),
         "success": _share(tries, [t for t in tries if t.success]),
         **({"checks": statistics.fmean(verified)} if verified else {}),
+        **_judged(practice, tries),
         "groups": float(len(practice.groups)),
         "tied_groups": float(len(tied)),
         "dropped_groups": float(practice.dropped),
@@ -83,6 +93,25 @@ def metrics(practice: Practice) -> dict[str, float]:
         "policy_lag": float(
             practice.step - 1 - min((t.policy_step for t in tries), default=practice.step - 1)
         ),
+    }
+
+
+def _judged(practice: Practice, tries: list[Trajectory]) -> dict[str, float]:
+    """What the judge gave on average, and what it took; empty where no judge was asked.
+
+    Dollars only where the price of every answer is known. Groups that were dropped are not in it.
+    """
+    bills = [group.judging for group in practice.groups if group.judging is not None]
+    given = [score.value for t in tries for score in t.scores if score.source == "ruler"]
+    known = [bill.cost for bill in bills if bill.cost is not None]
+    if not (bills and given):
+        return {}
+    return {
+        "ruler": statistics.fmean(given),
+        "judge_calls": float(sum(bill.calls for bill in bills)),
+        "judge_cached": float(sum(bill.cached for bill in bills)),
+        "judge_tokens": float(sum(bill.prompt_tokens + bill.answer_tokens for bill in bills)),
+        **({"judge_cost": math.fsum(known)} if len(known) == len(bills) else {}),
     }
 
 

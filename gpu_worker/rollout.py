@@ -8,6 +8,7 @@ that is itself broken raises. Who scores a try, and which tries are played, is l
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -91,7 +92,7 @@ async def play(
             transcript.add(completion)
             ending = _ending(completion, tools)
             if ending is None:
-                _answer_calls(transcript, completion.tool_calls, tools)
+                await _answer_calls(transcript, completion.tool_calls, tools)
                 ending = _used_up(transcript, job)
             if ending is not None:
                 return transcript.ended(scenario, index, *ending)
@@ -122,12 +123,9 @@ def _ending(completion: Completion, tools: dict[str, Tool]) -> tuple[Ended, str]
     return None if completion.tool_calls else ("answered", "")
 
 
-def _answer_calls(transcript: "_Transcript", calls: Sequence[ToolCall], tools: dict[str, Tool]) -> None:
+async def _answer_calls(transcript: "_Transcript", calls: Sequence[ToolCall], tools: dict[str, Tool]) -> None:
     for call in calls:
-        try:
-            result = tools[call.name].call(call.arguments)
-        except ToolError as error:
-            result = f"Error: {error}"
+        result = await _answered(tools[call.name], call.arguments)
         transcript.messages.append(
             {
                 "role": "tool",
@@ -136,6 +134,22 @@ def _answer_calls(transcript: "_Transcript", calls: Sequence[ToolCall], tools: d
                 "content": bounded(result, MAX_RESULT),
             }
         )
+
+
+async def _answered(tool: Tool, arguments: dict[str, Any]) -> str:
+    try:
+        return await _in_a_thread(tool, arguments) if tool.waits else tool.call(arguments)
+    except ToolError as error:
+        return f"Error: {error}"
+
+
+async def _in_a_thread(tool: Tool, arguments: dict[str, Any]) -> str:
+    """One thread a call: tools that wait cost nothing meanwhile, and the loop's own threads are few."""
+    thread = ThreadPoolExecutor(max_workers=1)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(thread, tool.call, arguments)
+    finally:
+        thread.shutdown(wait=False)
 
 
 def _used_up(transcript: "_Transcript", job: Job) -> tuple[Ended, str] | None:

@@ -20,7 +20,7 @@ Message = dict[str, Any]
 """One chat message in OpenAI's form: role, content, and tool_calls or tool_call_id where they apply."""
 
 Split = Literal["train", "val", "test"]
-Source = Literal["ruler", "checks", "environment", "human"]
+Source = Literal["ruler", "checks", "environment", "mix", "length", "format", "human"]
 VERIFIABLE: tuple[Source, ...] = ("checks", "environment")
 """Sources that need no judge, best first. The best there is decides what counts as a success."""
 Ended = Literal["answered", "malformed_call", "unknown_tool", "too_many_turns", "context_overflow", "cut_off"]
@@ -42,10 +42,51 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool an agent may call. `call` takes the arguments and returns the text the model sees."""
+    """A tool an agent may call. `call` takes the arguments and returns the text the model sees.
+
+    A tool that `waits` (for another machine, a process, a language model) is called in a thread, so that
+    the others' tries go on; one that does not is called at once, which is faster and repeats to the bit.
+    """
 
     spec: ToolSpec
     call: Callable[[dict[str, Any]], str]
+    waits: bool = False
+
+
+ToolKind = Literal["table", "http", "python", "mcp", "simulated"]
+
+
+@dataclass(frozen=True)
+class ToolPlan:
+    """A tool as a person described it, in plain data; `gpu_worker.tools.build` makes a Tool of it.
+
+    `settings` by kind, each explained where it is read:
+      table      {does: find|count|search|update|insert, table: sha256, path, columns: […], shown: […]}
+      http       {method, url, headers, body, keep, mode: live|replay, recorded: [{arguments, result}], …}
+      python     {code}
+      mcp        {url or program, tool, headers}
+      simulated  {description, examples: [{arguments, result}], model, …}
+    `faults` are shares of calls, 0 to 1, that go wrong on purpose: {timeout, error, empty}.
+    """
+
+    spec: ToolSpec
+    kind: ToolKind
+    settings: dict[str, Any] = field(default_factory=dict)
+    faults: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What tools may need from beyond the engine room. What is not given raises ToolError when used."""
+
+    secret: Callable[[str], str]
+    """The value of a secret by its name. Raises ToolError if there is none of that name."""
+    ask: Callable[[str, Sequence[Message]], str]
+    """A language model's answer (model name, messages), within the run's budget. Raises ToolError."""
+    programs: Callable[[str], tuple[str, ...]]
+    """The command of an MCP server that the operator allows, by its name. Raises ToolError if not allowed."""
+    hosts: frozenset[str] = frozenset()
+    """Names (or name:port) in the operator's network that tools may call; else only public addresses."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +105,7 @@ class Scenario:
       answer_lacks list of texts that must not stand in it
       evidence     list of texts, each of which must stand in some tool result of the try
       calls        list of {"name": …, "arguments": {…subset…}} of which each must have been made
+      changes      list of changes to tables, as their tools tell them; the try must make these and no other
     """
 
     id: str
@@ -71,6 +113,8 @@ class Scenario:
     messages: tuple[Message, ...]
     expect: dict[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    rubric: str = ""
+    """What the judge is asked to look at in this scenario; empty uses the job's rubric."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +219,22 @@ class Trajectory:
 
 
 @dataclass(frozen=True)
+class Judging:
+    """What it took to judge a group. `cost` is in dollars, None where nobody knows the price."""
+
+    calls: int = 0
+    """Questions that were put to the model, repairs and second looks included."""
+    cached: int = 0
+    """Questions whose answer was kept from before and not paid again."""
+    seconds: float = field(default=0.0, compare=False)
+    cost: float | None = 0.0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    second_look: bool = False
+    """Whether close scores were judged again in reverse order and averaged."""
+
+
+@dataclass(frozen=True)
 class Group:
     """The G tries at one scenario in one step. `judge` names who gave the reward, for display."""
 
@@ -184,6 +244,7 @@ class Group:
     tools: tuple[ToolSpec, ...]
     trajectories: tuple[Trajectory, ...]
     judge: str = ""
+    judging: Judging | None = None
 
     @property
     def rewards(self) -> tuple[float, ...]:
@@ -194,8 +255,16 @@ class JudgeFailed(Exception):
     """The judge gave no usable answer for a group after its repair and re-ask; the group is dropped."""
 
 
+class TooFewJudged(Exception):
+    """More groups of a step than Job.most_dropped allows had no usable judgement; the text has figures."""
+
+
 Judge = Callable[[Group], Awaitable[Group]]
 """Returns the group with every trajectory's scores, reward and success filled. Raises JudgeFailed."""
+
+
+AUTHORED = "authored"
+"""Name in a Job of the environment of agents that people described; environments/authored.py is it."""
 
 
 class Environment(Protocol):
@@ -301,12 +370,24 @@ class Job:
     """Held-out test scenarios of the evaluation before and after."""
     val_scenarios: int = 48
     """Validation scenarios of the checks in between."""
+    tools: tuple[ToolPlan, ...] = ()
+    """Tools of an authored agent, in the order the model reads them."""
+    budget: float = 0.0
+    """Dollars that judge and simulated tools may cost; the run pauses before spending more. 0 is no limit."""
     reward: Source = "ruler"
     """Which score is the reward."""
     judge_model: str = "artweb/offline"
     """litellm name of the judge."""
     rubric: str = ""
     """What the judge is asked to look at; empty uses the default rubric."""
+    mix: dict[str, float] = field(default_factory=dict)
+    """Weights where the reward is a mix: ruler, checks, environment, and the penalties length and format."""
+    second_look: float = 0.05
+    """Tries are judged again in reverse order where their scores lie closer than this; 0 turns it off."""
+    control: bool = False
+    """Add an empty try to every judged group; where the judge prefers it, the group is dropped."""
+    most_dropped: float = 0.2
+    """Share of a step's groups that may go without a usable judgement before the run pauses."""
     keep_checkpoints: int = 3
     """Newest checkpoints kept on disk, besides the best."""
 
@@ -421,6 +502,13 @@ Report = PhaseChanged | Progress | GroupJudged | GroupDropped | StepDone | Evalu
 Wish = Literal["go", "pause", "stop"]
 Record = Callable[[Report], Wish]
 """Stores a report and returns what the run's owner wishes. Storing the same report twice is harmless."""
+
+
+Corrected = Callable[[int], Sequence[Group]]
+"""Groups of steps before that a person has scored anew, to be learned from in the given step besides its own.
+
+Their rewards are the person's. Asked again for the same step (after a kill), it answers the same.
+"""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ def _values(text: str) -> Iterator[Any]:
     """Every outermost JSON value in the text, the whole of it first, then the last one first."""
     text = _THINKING.sub("", text[:LONGEST_ANSWER].lstrip("\ufeff"), count=1).strip()
     try:
-        yield json.loads(text)
+        value = json.loads(text)
+        yield json.loads(value) if isinstance(value, str) else value
         return
     except (ValueError, RecursionError):
         found = list(_inner_values(text))
@@ -72,7 +73,7 @@ def _verdicts(value: Any, ids: Collection[str]) -> Verdicts:
     known = {wanted.casefold(): wanted for wanted in ids}
     verdicts: Verdicts = {}
     for said, entry in _entries(value):
-        wanted = known.get(said.strip(" \t\r\n\"'`#<>").casefold())
+        wanted = known.get(said.casefold().strip(" \t\r\n\"'`#<>").removeprefix("try").lstrip("- :#"))
         if wanted is None:
             continue
         if wanted in verdicts:
@@ -88,6 +89,8 @@ def _entries(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Id and entry, from a list of entries or an object that maps ids to entries or bare scores."""
     if isinstance(value, dict) and isinstance(value.get("scores"), (list, dict)):
         value = value["scores"]
+    elif isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), list):
+        (value,) = value.values()
     if isinstance(value, dict):
         for key, entry in value.items():
             yield key, entry if isinstance(entry, dict) else {"score": entry}

@@ -106,10 +106,10 @@ def _try(try_id: str, facts: dict[str, Any]) -> Try:
     source = next((name for name in ("checks", "environment") if name in facts), None)
     return Try(
         id=try_id,
-        ended=str(facts["ended"]),
-        turns=int(facts["turns"]),
-        calls=int(facts["calls"]),
-        failed_calls=int(facts["failed_calls"]),
+        ended=str(facts.get("ended", "answered")),
+        turns=int(facts.get("turns", 0)),
+        calls=int(facts.get("calls", 0)),
+        failed_calls=int(facts.get("failed_calls", 0)),
         right=float(facts[source]) if source else None,
         complaint=str(facts.get(f"{source}_say", "")).rstrip("."),
     )

@@ -15,6 +15,7 @@ from gpu_worker.types import (
     Group,
     GroupDropped,
     GroupJudged,
+    Judging,
     Log,
     Message,
     Outcome,
@@ -156,6 +157,11 @@ def step_done(step: int, skill: float, groups: int) -> StepDone:
         "reward_std": 0.3 * (1 - skill) + 0.05,
         "success": skill,
         "checks": 0.22 + 0.7 * skill,
+        "ruler": 0.18 + 0.68 * skill,
+        "judge_calls": 2.0 * groups,
+        "judge_cached": float(step % 2),
+        "judge_tokens": 5200.0 * groups,
+        "judge_cost": 0.0031 * groups + 0.0005 * (step % 3),
         "tied_groups": float(step % 4 % groups),
         "dropped_groups": 0.0,
         "groups": float(groups),
@@ -212,6 +218,46 @@ def training(steps: int, groups: int = 4, tries: int = 40, stop_after: int | Non
     yield from evaluation("trained", steps, 0.94, tries)
 
 
+def wide(size: int, turns: int, step: int = 1, index: int = 0) -> GroupJudged:
+    """A group whose tries look things up for `turns` turns and then answer; each strays from the first."""
+    task = scenario(step * 100 + index)
+    tries = []
+    for place in range(size):
+        dice = random.Random(f"wide {place}")
+        said = [*task.messages]
+        for turn in range(turns - 1):
+            stray = place and dice.random() < 0.3
+            order = f"OR-{20000 + turn * 37 + (place if stray else 0)}"
+            arguments = {"column": "order_id", "value": order, "note": f"look-up {turn} of the order"}
+            function = {"name": "find_order", "arguments": json.dumps(arguments)}
+            rows = [
+                {"order_id": order, "status": "shipped", "carrier": "DHL", "city": "Lyon", "line": line}
+                for line in range(4)
+            ]
+            said += [
+                {
+                    "role": "assistant",
+                    "content": f"I look up {order}.",
+                    "tool_calls": [{"id": "c", "function": function}],
+                },
+                {"role": "tool", "tool_call_id": "c", "content": json.dumps(rows)},
+            ]
+        said.append(
+            {"role": "assistant", "content": f"It was shipped with DHL and arrives in {place + 1} days."}
+        )
+        value = round(0.95 - 0.05 * place, 2)
+        why = "It says “shipped with DHL and arrives” after many look-ups."
+        segment = Segment((5, 6), (-0.1, -0.2), (True, True))
+        scores = (Score("ruler", value, why), Score("checks", 1.0))
+        told = Trajectory(task.id, place, tuple(said), (segment,), "answered", turns=turns, scores=scores)
+        tries.append(replace(told, reward=value, success=True))
+    judging = Judging(
+        calls=2, seconds=3.2, cost=0.004, prompt_tokens=9000, answer_tokens=700, second_look=True
+    )
+    group = Group(step, index, task, TOOLS, tuple(tries), judge="openai/some-judge", judging=judging)
+    return GroupJudged(group, "train", "train", tied=False)
+
+
 def saying(text: str) -> GroupJudged:
     """A group in which everybody says `text`: the customer, the agent, the tool, the judge."""
     task = Scenario(
@@ -251,3 +297,20 @@ def tell(run: Run, reports: Iterator[Report], *, end: str = "") -> Run:
 def summary(run: Run) -> dict[str, object]:
     told = Summary("done", run.steps, 0, 96.4, None, None, "0" * 64)
     return headline.of(run, told)
+
+
+def long(tokens: int, turns: int = 8) -> GroupJudged:
+    """A group of one try of `tokens` tokens: `turns` turns, each a third of what it was given before."""
+    told = wide(1, turns)
+    task, one = told.group.scenario, told.group.trajectories[0]
+    dice = random.Random(f"long {tokens}")
+    given = tokens * 3 // (4 * turns)
+    mask = ((False,) * given + (True,) * (tokens // turns - given)) * turns
+    mask += (True,) * (tokens - len(mask))
+    segment = Segment(
+        ids=tuple(5 + dice.randrange(1500) for _ in mask),
+        logprobs=tuple(-6 * dice.random() ** 4 if drawn else 0.0 for drawn in mask),
+        mask=mask,
+    )
+    tries = (replace(one, segments=(segment,)),)
+    return GroupJudged(replace(told.group, scenario=task, trajectories=tries), "train", "train", tied=False)

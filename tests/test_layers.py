@@ -23,6 +23,7 @@ ONLY_IN = {
 }
 LATE = {
     "training/runs/tasks.py": "training.runs",  # the task that loads the worker, and with it torch
+    "training/authoring/office/tasks.py": "training.authoring",  # the task that loads the desk
     "artweb/management/commands/train.py": "training.runs",
     "gpu_worker/engines/embedded/directory.py": "huggingface_hub",  # only for models that are downloaded
 }

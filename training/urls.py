@@ -3,7 +3,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from training import sign_in
-from training.review import views as review
 from training.runs import views as runs
 from training.serving.urls import endpoint_urls
 
@@ -17,10 +16,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:run_id>/offer/", runs.offer, name="offer"),
     path("runs/<int:run_id>/lines/", runs.earlier_lines, name="earlier_lines"),
     path("runs/<int:run_id>/groups/", runs.groups, name="groups"),
-    path("groups/<int:group_id>/", review.group, name="group"),
-    path("trajectories/<int:trajectory_id>/", review.trajectory, name="trajectory"),
-    path("trajectories/<int:trajectory_id>/tokens/", review.tokens, name="tokens"),
-    path("trajectories/<int:trajectory_id>/raw.json", review.raw, name="raw"),
+    path("", include("training.review.urls")),
+    path("", include("training.judges.urls")),
+    path("", include("training.authoring.urls")),
     path("endpoint/", include(endpoint_urls)),
     path("sign-in/", sign_in.explain, name="sign_in"),
     path("sign-in/<str:token>/", sign_in.redeem, name="redeem"),

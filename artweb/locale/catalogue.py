@@ -21,10 +21,12 @@ PACKAGES = ("artweb", "training", "judging")
 PLAIN = {"_", "gettext", "gettext_lazy"}
 WITH_CONTEXT = {"pgettext", "pgettext_lazy"}
 QUOTED = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-IN_TEMPLATES = re.compile(rf"\b(?:_|gettext)\(u?{QUOTED}\)|\bpgettext\(u?{QUOTED}, u?{QUOTED}\)")
+IN_TEMPLATES = re.compile(
+    rf"\b(?:_|gettext)\(u?{QUOTED}\)|\bpgettext\(u?{QUOTED}, u?{QUOTED}\)|\bngettext\(u?{QUOTED}, u?{QUOTED},"
+)
 
-Text = tuple[str | None, str]
-"""(context or None, msgid)"""
+Text = tuple[str | None, str, str]
+"""(context or None, msgid, what is said of several or empty)"""
 
 
 def texts() -> dict[Text, set[str]]:
@@ -39,7 +41,7 @@ def texts() -> dict[Text, set[str]]:
                 found.setdefault(text, set()).add(str(module.relative_to(ROOT)))
     for knob, sentence in knobs.sentences().items():
         if knob not in knobs.HIDDEN:
-            found.setdefault((None, sentence), set()).add("gpu_worker/types.py")
+            found.setdefault((None, sentence, ""), set()).add("gpu_worker/types.py")
     return found
 
 
@@ -52,13 +54,13 @@ def update(file: Path) -> int:
     catalogue = polib.pofile(str(file), wrapwidth=108)
     wanted = texts()
     for entry in list(catalogue):
-        if (entry.msgctxt, entry.msgid) not in wanted:
+        if _text(entry) not in wanted:
             catalogue.remove(entry)
-    known = {(entry.msgctxt, entry.msgid) for entry in catalogue}
-    for context, msgid in wanted.keys() - known:
-        catalogue.append(polib.POEntry(msgctxt=context, msgid=msgid))
+    for context, msgid, several in wanted.keys() - {_text(entry) for entry in catalogue}:
+        plural = {"msgid_plural": several, "msgstr_plural": {0: ""}} if several else {}
+        catalogue.append(polib.POEntry(msgctxt=context, msgid=msgid, **plural))
     for entry in catalogue:
-        entry.occurrences = [(name, "") for name in sorted(wanted[entry.msgctxt, entry.msgid])]
+        entry.occurrences = [(name, "") for name in sorted(wanted[_text(entry)])]
         flags = {"python-format"} if "%(" in entry.msgid or "%%" in entry.msgid else set()
         entry.flags = sorted(flags)
     catalogue.sort(key=lambda entry: (entry.occurrences[0][0], entry.msgid))
@@ -67,12 +69,19 @@ def update(file: Path) -> int:
     return len(catalogue.untranslated_entries())
 
 
+def _text(entry: polib.POEntry) -> Text:
+    return entry.msgctxt, entry.msgid, entry.msgid_plural
+
+
 def _of_template(template: Path) -> Iterator[Text]:
-    for plain, context, msgid in IN_TEMPLATES.findall(templatize(template.read_text(), origin=str(template))):
+    found = IN_TEMPLATES.findall(templatize(template.read_text(), origin=str(template)))
+    for plain, context, msgid, one, several in found:
         if plain:
-            yield None, ast.literal_eval(plain)
+            yield None, ast.literal_eval(plain), ""
+        elif one:
+            yield None, ast.literal_eval(one), ast.literal_eval(several)
         else:
-            yield ast.literal_eval(context), ast.literal_eval(msgid)
+            yield ast.literal_eval(context), ast.literal_eval(msgid), ""
 
 
 def _of_module(module: Path) -> Iterator[Text]:
@@ -81,9 +90,11 @@ def _of_module(module: Path) -> Iterator[Text]:
             continue
         words = [word.value for word in call.args if isinstance(word, ast.Constant)]
         if call.func.id in PLAIN and len(words) == 1 and isinstance(words[0], str):
-            yield None, words[0]
+            yield None, words[0], ""
         elif call.func.id in WITH_CONTEXT and len(words) == 2:
-            yield str(words[0]), str(words[1])
+            yield str(words[0]), str(words[1]), ""
+        elif call.func.id == "ngettext" and len(words) == 2:
+            yield None, str(words[0]), str(words[1])
 
 
 if __name__ == "__main__":

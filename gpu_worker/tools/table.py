@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,7 +47,7 @@ class Table:
 
     def shown(self, row: Sequence[str]) -> str:
         """The one line in which an agent sees a row."""
-        return "; ".join(f"{column}: {_flat(cell)}" for column, cell in zip(self.columns, row, strict=True))
+        return row_shown(self.columns, row)
 
 
 def load_table(path: Path) -> Table:
@@ -160,29 +160,54 @@ def look_up_tools(tables: Iterable[Table]) -> list[Tool]:
 def _look_up(table: Table, arguments: dict[str, Any]) -> str:
     column, value = _checked_arguments(table, arguments)
     found = table.find(column, value)
-    if not found:
+    return rows_shown([table.shown(row) for row in found[:MAX_ROWS_BACK]], len(found))
+
+
+def rows_shown(lines: Sequence[str], total: int) -> str:
+    """What an agent sees of a look-up: the lines of the first rows and how many more there are."""
+    if not total:
         return NO_ROWS
-    lines = [table.shown(row) for row in found[:MAX_ROWS_BACK]]
-    if len(found) > MAX_ROWS_BACK:
-        lines.append(f"{len(found) - MAX_ROWS_BACK} more rows")
-    return "\n".join(lines)
+    more = [f"{total - len(lines)} more rows"] if total > len(lines) else []
+    return "\n".join([*lines, *more])
+
+
+def row_shown(columns: Sequence[str], cells: Sequence[str]) -> str:
+    """The one line in which an agent sees a row."""
+    return "; ".join(f"{column}: {flat(cell)}" for column, cell in zip(columns, cells, strict=True))
 
 
 def _checked_arguments(table: Table, arguments: dict[str, Any]) -> tuple[str, str]:
-    extra = sorted(set(arguments) - {"column", "value"})
+    check_names(arguments, ("column", "value"))
+    return checked_column(arguments["column"], table.columns), checked_text(arguments["value"], "value")
+
+
+def check_names(arguments: Mapping[str, Any], wanted: Sequence[str], optional: Sequence[str] = ()) -> None:
+    """Raises ToolError unless all wanted arguments are there and no other than those and the optional."""
+    known = (*wanted, *optional)
+    extra = sorted(set(arguments) - set(known))
     if extra:
-        raise ToolError(f"there is no argument {_flat(extra[0])[:40]}; the arguments are column and value")
-    for wanted in ("column", "value"):
-        if wanted not in arguments:
-            raise ToolError(f"the argument {wanted} is missing")
-    column, value = arguments["column"], arguments["value"]
-    if not isinstance(column, str) or column not in table.columns:
-        raise ToolError(f"no such column; the columns are {', '.join(table.columns)}")
+        listed = " and ".join(part for part in (", ".join(known[:-1]), known[-1]) if part)
+        are = "arguments are" if len(known) > 1 else "argument is"
+        raise ToolError(f"there is no argument {flat(extra[0])[:40]}; the {are} {listed}")
+    for name in wanted:
+        if name not in arguments:
+            raise ToolError(f"the argument {name} is missing")
+
+
+def checked_column(column: Any, columns: Sequence[str]) -> str:
+    """Raises ToolError if there is no such column."""
+    if not isinstance(column, str) or column not in columns:
+        raise ToolError(f"no such column; the columns are {', '.join(columns)}")
+    return column
+
+
+def checked_text(value: Any, name: str) -> str:
+    """A number is taken as its text. Raises ToolError if it is neither or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ToolError("value must be a text")
+        raise ToolError(f"{name} must be a text")
     if len(str(value)) > MAX_VALUE_LENGTH:
-        raise ToolError(f"value is longer than {MAX_VALUE_LENGTH} characters")
-    return column, str(value)
+        raise ToolError(f"{name} is longer than {MAX_VALUE_LENGTH} characters")
+    return str(value)
 
 
 def _by_value(rows: Sequence[tuple[str, ...]], at: int) -> dict[str, list[tuple[str, ...]]]:
@@ -196,6 +221,6 @@ def _folded(value: str) -> str:
     return value.strip().casefold()
 
 
-def _flat(cell: str) -> str:
+def flat(cell: str) -> str:
     """A cell on one line, so that a cell's text cannot pass for another row."""
     return " ".join(cell.split())

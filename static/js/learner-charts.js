@@ -36,7 +36,7 @@ class SmallChart {
     this.seen = false;
     this.place = null;
     this.box.addEventListener("keydown", (event) => this.walk(event));
-    this.box.addEventListener("blur", () => this.plot?.setCursor({ left: -10, top: -10 }, true, true));
+    this.box.addEventListener("blur", () => this.leave());
   }
 
   /** `columns` holds a list of values by name, `steps` what they belong to. */
@@ -89,7 +89,7 @@ class SmallChart {
       ],
       series: [{}, ...this.keys.map((key, at) => this.series(key.dataset.colour, this.kind === "stack" && at === 0))],
       bands: this.bands(),
-      hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx)], ready: [(plot) => this.openOnClick(plot)] },
+      hooks: { setCursor: [(plot) => this.pointed(plot.cursor.idx)], ready: [(plot) => this.openOnClick(plot)] },
     };
   }
 
@@ -118,6 +118,16 @@ class SmallChart {
     const room = (top - bottom || Math.abs(top) || 1) * 0.06;
     const share = this.unit === "share" && top <= 1 && top + room > 1;
     return [bottom === 0 ? 0 : bottom - room, share ? 1 : top + room];
+  }
+
+  leave() {
+    this.host.each((chart) => chart.tell(null));
+    this.plot?.setCursor({ left: -10, top: -10 }, true, true);
+  }
+
+  /** A chart that is drawn anew has no cursor; whoever walks it with the keys keeps their place. */
+  pointed(place) {
+    if (place != null || document.activeElement !== this.box) this.tell(place);
   }
 
   /** The values under the cursor, or the newest ones. */
@@ -156,7 +166,8 @@ class SmallChart {
     event.preventDefault();
     this.see();
     const place = Math.min(last, Math.max(0, target));
-    this.plot?.setCursor({ left: this.plot.valToPos(this.steps[place], "x"), top: 0 }, true, true);
+    this.host.each((chart) => chart.tell(place));
+    if (this.plot?.status) this.plot.setCursor({ left: this.plot.valToPos(this.steps[place], "x"), top: 0 }, true, true);
   }
 }
 

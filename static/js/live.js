@@ -1,9 +1,11 @@
 // The run page's socket: takes frames in order, says where it is, keeps lists short, shows the connection.
 
+const SAYS_EVERY = 16; // as in training/runs/hub.py
 const live = document.getElementById("live");
 const pill = document.getElementById("pill");
 let seen = Number(live.dataset.seq);
 let frame = null;
+let drawn = 0;
 let lostAt = Date.now();
 let frameAt = Date.now();
 let connected = false;
@@ -15,6 +17,7 @@ function say(connection, message) {
 
 live.addEventListener("htmx:ws:after:connection", (event) => {
   connected = true;
+  drawn = 0;
   say(event.detail.connection, { seen });
   showConnection();
 });
@@ -30,6 +33,7 @@ live.addEventListener("htmx:ws:before:message:incoming", (event) => {
   frame = JSON.parse(event.detail.message.data);
   if (frame.first === seen) return;
   event.preventDefault(); // a gap, or something we have: ask again from where we are
+  drawn = 0;
   say(event.detail.connection, { seen });
 });
 
@@ -39,7 +43,8 @@ live.addEventListener("htmx:ws:after:message:incoming", (event) => {
   frameAt = Date.now();
   shorten();
   arrange();
-  say(event.detail.connection, { drawn: seen });
+  drawn += 1;
+  if (drawn % SAYS_EVERY === 0) say(event.detail.connection, { drawn: seen });
   showConnection();
 });
 

@@ -22,7 +22,7 @@ SMALL = {
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(worker, "judge_for", lambda job, environment: small_run.judge)
+    monkeypatch.setattr(worker, "judge_for", lambda *_, **__: small_run.judge)
     return str(build(tmp_path / "tiny-llama"))
 
 

@@ -173,11 +173,11 @@ def test_the_site_answers_to_the_address_it_listens_on(monkeypatch: pytest.Monke
     assert hosts == ["artweb.example,192.168.1.20", "artweb.example"]
 
 
-def test_only_the_worker_gets_the_keys_of_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_worker_and_desk_get_the_keys_of_providers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with up.listening("127.0.0.1", 0) as site:
         found = children.children(site=site, host="127.0.0.1", model_server=True)
-    assert [child.name for child in found if "OPENAI_API_KEY" in child.environment] == ["worker"]
+    assert [child.name for child in found if "OPENAI_API_KEY" in child.environment] == ["worker", "desk"]
 
 
 def test_tracebacks_are_shown_on_this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ import httpx
 import pytest
 from django.conf import settings
 
+from artweb.web import most_bytes
+
 MIB = 1024 * 1024
 
 
@@ -59,3 +61,16 @@ def test_a_body_over_the_limit_is_not_kept(site: tuple[int, str]) -> None:
         )
         assert answer.status_code == 401
     assert memory(pid) - before < 30
+
+
+@pytest.mark.parametrize(
+    ("path", "mebibytes"),
+    [
+        (b"/agents/new/upload/", 51),
+        (b"/agents/new/", 1),
+        (b"/v1/chat/completions", 1),
+        (b"/upload/../v1/", 1),
+    ],
+)
+def test_files_are_taken_in_only_where_they_are_sent_to(path: bytes, mebibytes: int) -> None:
+    assert most_bytes(path) == mebibytes * MIB

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.site import Site
+from tests.browser.site import ROOT, Site
 
 BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
 SignIn = Callable[[str], Page]
@@ -22,6 +24,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield found
     finally:
         found.stop()
+
+
+@pytest.fixture(scope="package")
+def desk(site: Site) -> Iterator[None]:
+    """A desk worker, which does what pages ask for and would have to wait for."""
+    command = ("-m", "celery", "-q", "-A", "artweb", "worker", "-Q", "desk", "-P", "solo", "-l", "WARNING")
+    with (site.data / "desk.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=ROOT,
+            env={**site.environment, "ARTWEB_WORKER": "desk"},
+            stdout=log,
+            stderr=log,
+        )
+    yield
+    process.terminate()
+    process.wait()
 
 
 @pytest.fixture(scope="package")

@@ -27,7 +27,8 @@ from django.utils import timezone  # noqa: E402
 from gpu_worker.types import Report, StepDone  # noqa: E402
 from tests import stories  # noqa: E402
 from training import access  # noqa: E402
-from training.models import Agent, Checkpoint, Event, Group, Run, RunScenarios, Trajectory  # noqa: E402
+from training.models import Agent, Checkpoint, Event, Group, Ranking, Run, RunScenarios, Score, Trajectory  # noqa: E402
+from training.review.feed import search  # noqa: E402
 from training.runs import events, lease, recorder  # noqa: E402
 
 _stories: dict[int, Iterator[Report]] = {}
@@ -85,9 +86,17 @@ def tell_until(run: int, step: int) -> int:
 
 
 def finish(run: int, state: str = "done") -> int:
-    summary = stories.summary(Run.objects.get(pk=run)) if state == Run.State.DONE else {}
+    row = Run.objects.get(pk=run)
+    summary = stories.summary(row) if state == Run.State.DONE else {}
+    if row.estimate and summary:
+        summary["foretold"] = {"truth": {"seconds": 20.0, "tries": 40}, "inside": True}
     _recorders.pop(run).end(state, state, finished_at=timezone.now(), summary=summary)
     return newest(run)
+
+
+def foretell(run: int) -> int:
+    told = {"seconds": [10, 60], "tries": 40, "dollars": [0, 0], "how": []}
+    return Run.objects.filter(pk=run).update(estimate=told)
 
 
 def say(run: int, text: str, count: int = 1) -> int:
@@ -107,6 +116,42 @@ def hostile(run: int, text: str) -> dict[str, int]:
         record(stories.saying(text))
     group = Group.objects.filter(run=run).latest("pk")
     return {"group": group.pk, "trajectory": Trajectory.objects.filter(group=group)[0].pk}
+
+
+def wide(run: int, size: int, turns: int) -> int:
+    """A judged group of many tries with many turns; its id."""
+    held = lease.claim(run)
+    assert held is not None
+    with recorder.Recorder(held) as record:
+        record(stories.wide(size, turns))
+        record(stories.wide(size, turns, step=2))
+    return int(Group.objects.filter(run=run).earliest("pk").pk)
+
+
+def long(run: int, tokens: int) -> int:
+    """A judged group of one try of many tokens; the try's id."""
+    held = lease.claim(run)
+    assert held is not None
+    with recorder.Recorder(held) as record:
+        record(stories.long(tokens))
+    return int(Trajectory.objects.filter(run=run).earliest("pk").pk)
+
+
+def scores_of(group: int) -> list[list[Any]]:
+    """What people said of the tries of a group: [index, value, reason, use, whether it was taken back]."""
+    found = Score.objects.filter(trajectory__group=group, source="human").order_by("id")
+    return [[s.trajectory.index, s.value, s.explanation, s.use, s.withdrawn_at is not None] for s in found]
+
+
+def ranking_of(group: int) -> list[list[int]] | None:
+    """The places of the ranking that counts."""
+    found = Ranking.objects.filter(group=group, withdrawn_at=None).first()
+    return list(found.places) if found else None
+
+
+def make_searchable() -> bool:
+    """Every try that was told of so far, as the desk does behind a training."""
+    return search.catch_up(120)
 
 
 def newest(run: int) -> int:
@@ -160,8 +205,14 @@ CALLS: dict[str, Callable[..., Any]] = {
         tell,
         tell_until,
         finish,
+        foretell,
         say,
         hostile,
+        wide,
+        long,
+        scores_of,
+        ranking_of,
+        make_searchable,
         newest,
         seqs,
         groups,

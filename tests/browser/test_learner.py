@@ -63,6 +63,17 @@ def test_arrow_keys_read_the_charts_step_by_step(site: Site, sign_in: SignIn) ->
     expect(page.get_by_role("heading", name="Groups of step 2")).to_be_visible()
 
 
+def test_arrow_keys_read_a_chart_that_is_not_drawn_yet(site: Site, sign_in: SignIn) -> None:
+    page = sign_in("ann")
+    run = a_run_under_way(site, page)
+    page.evaluate("for (const box of document.querySelectorAll('.small-chart-box')) box.style.width = '0'")
+    told_to(site, page, run, 4)
+    box = page.get_by_role("slider", name="Entropy")
+    box.press("ArrowLeft")
+    expect(box).to_have_attribute("aria-valuenow", "3")
+    expect(page.get_by_role("slider", name="Reward and checks")).to_have_attribute("aria-valuenow", "3")
+
+
 def test_a_stall_is_told_on_an_open_page_and_taken_back(site: Site, sign_in: SignIn) -> None:
     page = sign_in("ann")
     run = a_run_under_way(site, page)

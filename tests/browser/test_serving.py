@@ -32,6 +32,7 @@ def copied(page: Page, button: str) -> str:
 def test_a_run_that_is_watched_to_its_end_offers_a_key_and_requests(site: Site, sign_in: SignIn) -> None:
     page = sign_in("gia")
     run = site.call("make_run", user="gia", steps=2)
+    site.call("foretell", run=run)
     page.goto(f"{site.url}/runs/{run}/")
     expect(page.locator("#pill")).to_have_attribute("data-state", "live")
     site.call("begin", run=run, steps=2, groups=1, tries=2)
@@ -40,6 +41,7 @@ def test_a_run_that_is_watched_to_its_end_offers_a_key_and_requests(site: Site, 
     site.call("keep_checkpoints", run=run)
     site.call("finish", run=run)
     expect(page.get_by_role("heading", name="Talk to what it learned")).to_be_visible()
+    expect(page.locator("#foretold")).to_contain_text("as foretold")
     page.get_by_role("button", name="Make a key").click()
     expect(page.locator("#fresh-key")).to_be_visible()
     expect(page.get_by_role("button", name="Copy the key")).to_be_focused()

@@ -14,6 +14,7 @@ from gpu_worker.engines.embedded.directory import EMBEDDED
 from gpu_worker.engines.embedded.engine import EmbeddedEngine
 from gpu_worker.engines.embedded.recipe import words
 from gpu_worker.engines.embedded.recipe.dialogues import CAREFUL, Dialogue, write_dialogue
+from gpu_worker.engines.embedded.recipe.inquiries import some_inquiry
 from gpu_worker.tools.table import look_up_tool, parse_table
 from gpu_worker.types import Sampling
 
@@ -69,6 +70,31 @@ async def test_it_calls_tools_whose_names_it_never_saw(engine: EmbeddedEngine) -
         for completion, (_, call) in zip(completions, asked, strict=True)
     ]
     assert sum(right) >= 20, sum(right)
+
+
+async def test_it_looks_things_up_in_tables_of_any_language(engine: EmbeddedEngine) -> None:
+    """Greedy, on registers whose columns are words that do not exist, in eleven scripts."""
+    rng = random.Random("registers never seen")
+    asked = []
+    while len(asked) < 60:
+        desk, inquiry = some_inquiry(rng, freely=True)
+        if len(desk.registers) == 1:
+            asked.append((desk, inquiry))
+    greedy = Sampling(temperature=0.0, max_tokens=96)
+    completions = await asyncio.gather(
+        *(
+            engine.chat([{"role": "user", "content": inquiry.text}], desk.tools, greedy)
+            for desk, inquiry in asked
+        )
+    )
+    right = 0
+    for completion, (desk, inquiry) in zip(completions, asked, strict=True):
+        look = inquiry.looks[0]
+        column, value, _ = desk.arguments
+        name = desk.names[look.tool, look.register.title]
+        wanted = (name, {column: look.column.name, value: look.value})
+        right += [(call.name, call.arguments) for call in completion.tool_calls] == [wanted]
+    assert right >= 30, right
 
 
 async def test_it_knows_when_nothing_was_found(engine: EmbeddedEngine) -> None:

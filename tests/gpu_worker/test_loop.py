@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from gpu_worker.checkpoints import newest_verified
-from gpu_worker.loop import train
+from gpu_worker.loop import nothing_corrected, train
 from gpu_worker.players import Local
 from gpu_worker.types import (
     Batch,
+    Corrected,
     Evaluated,
     Group,
     GroupDropped,
@@ -26,6 +27,7 @@ from gpu_worker.types import (
     Report,
     StepDone,
     Summary,
+    TooFewJudged,
     Wish,
 )
 from tests.gpu_worker.scripted import EchoRoom, ScriptedEngine, says
@@ -102,10 +104,11 @@ async def trained(
     judge: Callable[..., object] | None = None,
     trainer: CountingTrainer | None = None,
     engine: ScriptedEngine | None = None,
+    corrected: Corrected = nothing_corrected,
 ) -> Summary:
     engine = engine or ScriptedEngine(lambda turn, sampling: says("hi"))
-    players = Local(job, EchoRoom(), engine)
-    return await train(job, players, trainer or CountingTrainer(), judge or rewards(by_index), record)  # type: ignore[arg-type]
+    players, judge = Local(job, EchoRoom(), engine), judge or rewards(by_index)
+    return await train(job, players, trainer or CountingTrainer(), judge, record, corrected)  # type: ignore[arg-type]
 
 
 async def test_a_run_evaluates_trains_validates_and_evaluates_again(tmp_path: Path) -> None:
@@ -178,11 +181,50 @@ async def test_a_group_without_a_judgement_is_dropped_counted_and_replaced(tmp_p
         return await rewards(by_index)(group)  # type: ignore[misc]
 
     record, trainer = Recorder(), CountingTrainer()
-    await trained(a_job(tmp_path, steps=1, eval_every=0), record, judge, trainer)
+    await trained(a_job(tmp_path, steps=1, eval_every=0, most_dropped=0.5), record, judge, trainer)
     (dropped,) = record.of(GroupDropped)
     assert (dropped.step, dropped.index, dropped.reason) == (1, 0, "the judge answered in verse")
     assert [group.index for group in trainer.batches[0].groups] == [1, 2]
     assert record.of(StepDone)[0].metrics["dropped_groups"] == 1
+
+
+async def test_too_many_groups_without_a_judgement_end_the_step_before_anything_is_learned(
+    tmp_path: Path,
+) -> None:
+    async def judge(group: Group) -> Group:
+        if group.step == 2:
+            raise JudgeFailed("the judge answered in verse")
+        return await rewards(by_index)(group)  # type: ignore[misc]
+
+    record, trainer = Recorder(), CountingTrainer()
+    with pytest.raises(TooFewJudged, match="Step 2: 2 of 2 groups had no usable judgement, more than 20%"):
+        await trained(a_job(tmp_path, steps=3, eval_every=0), record, judge, trainer)
+    assert len(trainer.batches) == len(record.of(StepDone)) == 1
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+async def test_groups_that_a_person_scored_anew_are_learned_from_besides_those_of_the_step(
+    tmp_path: Path, ahead: int
+) -> None:
+    record, trainer = Recorder(), CountingTrainer()
+    asked: list[int] = []
+
+    def corrected(step: int) -> list[Group]:
+        asked.append(step)
+        seen = record.of(GroupJudged)
+        old = next(report.group for report in seen if report.label == "train")
+        tries = tuple(dataclasses.replace(t, reward=1.0 - t.reward) for t in old.trajectories)
+        return [dataclasses.replace(old, trajectories=tries)] if step == 2 else []
+
+    job = a_job(tmp_path, steps=3, eval_every=0, off_policy_steps=ahead)
+    await trained(job, record, trainer=trainer, corrected=corrected)
+    assert asked == [1, 2, 3]
+    assert [len(batch.groups) for batch in trainer.batches] == [2, 3, 2]
+    first, again = trainer.batches[0], trainer.batches[1]
+    assert [-a for a in first.advantages[0]] == pytest.approx(again.advantages[2])
+    reports = record.of(StepDone)
+    assert [len(report.advantages) for report in reports] == [2, 2, 2]
+    assert [report.metrics.get("corrected_groups") for report in reports] == [None, 1.0, None]
 
 
 async def test_an_examination_that_cannot_be_judged_is_left_out_with_a_warning(tmp_path: Path) -> None:

@@ -2,20 +2,27 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from gpu_worker.engines.embedded.chat import Chat
 from gpu_worker.engines.embedded.recipe.batches import copy_batch, dialogue_batch, said_by_assistant
 from gpu_worker.engines.embedded.recipe.curve import loss_curve_svg
+from gpu_worker.engines.embedded.recipe.demonstrations import FAULTLESS, demonstrated
 from gpu_worker.engines.embedded.recipe.dialogues import CAREFUL, CARELESS, Slips, write_dialogue
+from gpu_worker.engines.embedded.recipe.inquiries import Inquiry, some_inquiry, sortable
 from gpu_worker.engines.embedded.recipe.network import SIZES, config_of, new_network
 from gpu_worker.engines.embedded.recipe.reading import measure_reading
-from gpu_worker.engines.embedded.recipe.tables import invent_world
-from gpu_worker.engines.embedded.recipe.tokenizer import rendered, save_tokenizer
+from gpu_worker.engines.embedded.recipe.registers import Desk, invent_desk
+from gpu_worker.engines.embedded.recipe.tables import Column, invent_world
+from gpu_worker.engines.embedded.recipe.tokenizer import rendered, save_tokenizer, with_letters
 from gpu_worker.engines.embedded.recipe.train import Plan, Training, predictions, tokenizer_of
+from gpu_worker.tools.table import Table, look_up_tool
+from gpu_worker.types import Message
 
 SMALL = Plan(size="tiny", vocabulary=1000, rows=4, steps=4, copy_steps=2)
 
@@ -159,3 +166,88 @@ def test_the_recipe_run_small_learns_to_copy_and_to_read(tmp_path: Path) -> None
     assert (logits.argmax(-1) == targets).float().mean() > 0.75
     assert measure_reading(training.network, training.tokenizer, 60).tokens > 0.8
     assert json.loads((tmp_path / "config.json").read_text())["tie_word_embeddings"] is True
+
+
+def register_demonstrations(count: int) -> list[tuple[Desk, Inquiry, list[Message]]]:
+    rng = random.Random("registers")
+    made = []
+    for _ in range(count):
+        desk, inquiry = some_inquiry(rng)
+        made.append((desk, inquiry, demonstrated(rng, desk, inquiry, FAULTLESS)))
+    return made
+
+
+def test_a_faultless_demonstration_of_a_register_says_what_its_tools_gave_back() -> None:
+    seen: set[str] = set()
+    for desk, inquiry, messages in register_demonstrations(400):
+        names = {tool.name for tool in desk.tools}
+        calls = [m["tool_calls"][0]["function"]["name"] for m in messages if m.get("tool_calls")]
+        results = [m["content"] for m in messages if m["role"] == "tool"]
+        answer = messages[-1]["content"]
+        assert set(calls) <= names and len(calls) == len(inquiry.looks)
+        if inquiry.count is not None:
+            assert results == [f"count: {inquiry.count}"] and str(inquiry.count) in answer
+            seen.add("count")
+        elif inquiry.answer_row is None:
+            assert results[-1] == "no rows" and ("not" in answer or "no such" in answer)
+            seen.add("missing")
+        else:
+            found = inquiry.asked.values[inquiry.answer_row]
+            assert found in answer and any(found in result for result in results)
+            seen.add(f"{len(inquiry.looks)} looks")
+    assert seen == {"count", "missing", "1 looks", "2 looks"}
+
+
+def test_compared_rows_are_ordered_as_numbers_and_days_are() -> None:
+    column = Column("when", "day", ("31.12.2023", "2024-01-02", "2024/01/10"))
+    assert sortable(column, 0) < sortable(column, 1) < sortable(column, 2)
+    assert sortable(Column("n", "number", ("9,5", "10.25")), 0) < (10.25,)
+
+
+def test_registers_are_written_in_many_scripts_and_shown_as_the_tools_show_them() -> None:
+    rng = random.Random(4)
+    desks = [invent_desk(rng) for _ in range(300)]
+    letters = "".join(c.name for desk in desks for r in desk.registers for c in r.columns)
+    assert {"ü", "é", "ж", "ą"} <= set(letters) and any("\u4e00" <= sign <= "\u9fff" for sign in letters)
+    for register in (r for desk in desks for r in desk.registers):
+        table = Table(
+            register.title,
+            tuple(c.name for c in register.shown),
+            tuple(zip(*(c.values for c in register.shown), strict=True)),
+        )
+        key = register.key.name
+        said = look_up_tool(table).call({"column": key, "value": register.key.values[1]})
+        assert said == register.found(register.rows(register.key, register.key.values[1]))
+        assert len(register.looked_up) <= 6 and len(register.shown) <= 8
+
+
+def test_letters_are_added_behind_a_tokenizer_that_cuts_ascii_as_before(tokenizer) -> None:
+    more = with_letters(tokenizer)
+    assert tokenizer.get_vocab_size() < more.get_vocab_size() <= tokenizer.get_vocab_size() + 512
+    for seed in range(20):
+        text = rendered(write_dialogue(random.Random(seed)))
+        assert more.encode(text).ids == tokenizer.encode(text).ids
+    assert [len(more.encode(text).ids) for text in ("äöß", "Жук", "客户")] == [3, 3, 4]
+    assert more.decode(more.encode("Größe 客户编号 カナ").ids) == "Größe 客户编号 カナ"
+
+
+def test_the_second_stage_goes_on_from_the_first(tmp_path: Path) -> None:
+    Training(SMALL, tmp_path / "first").run(lambda point: None)
+    plan = replace(SMALL, start=str(tmp_path / "first"), careful_share=0.5)
+    second = Training(plan, tmp_path / "second")
+    first = load_file(tmp_path / "first" / "model.safetensors")
+    known = first["model.embed_tokens.weight"]
+    began = second.network.state_dict()["model.embed_tokens.weight"].clone()
+    assert torch.equal(began[: len(known)], known) and len(began) > len(known)
+    second.run(lambda point: None)
+    assert not torch.equal(second.network.state_dict()["model.embed_tokens.weight"][: len(known)], known)
+
+
+def test_a_second_stage_cut_short_repeats_what_the_longer_one_did() -> None:
+    longer, shorter = (
+        Plan(start="somewhere", steps=steps, careful_share=0.7, falling_share=0.5) for steps in (1000, 600)
+    )
+    up = [step for step in range(700) if shorter.rate(step) == 1.0]
+    assert max(up) == 400 and all(longer.rate(step) == 1.0 and longer.careful(step) for step in up)
+    assert shorter.rate(699) < 0.04 < shorter.rate(500) < shorter.rate(450)
+    assert not shorter.careful(699)

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import threading
+from typing import Any
 
 import pytest
 
-from gpu_worker.rollout import MAX_CALLS, MAX_NOTE, MAX_RESULT, at_once, play, play_group
-from gpu_worker.types import Completion, Job, Place, Trajectory
+from gpu_worker.rollout import MAX_CALLS, MAX_NOTE, MAX_RESULT, _answered, at_once, play, play_group
+from gpu_worker.types import Completion, Job, Place, Tool, ToolSpec, Trajectory
 from tests.gpu_worker.scripted import EchoRoom, Script, ScriptedEngine, calls, ids_of, says
 
 JOB = Job(run="r", environment="echo_room", max_turns=3, max_context=400)
@@ -150,3 +152,16 @@ async def test_an_error_in_one_try_cancels_the_others_and_is_raised_itself() -> 
     with pytest.raises(RuntimeError, match="the engine broke"):
         await at_once([waits(), fails(), waits()])
     assert cancelled == [True, True]
+
+
+async def test_many_tools_that_wait_wait_at_once() -> None:
+    """A barrier that all must reach: it only opens if every call has a thread of its own."""
+    together = threading.Barrier(24, timeout=20)
+
+    def wait_for_the_others(arguments: dict[str, Any]) -> str:
+        together.wait()
+        return "all here"
+
+    tool = Tool(ToolSpec("wait", "", {"type": "object", "properties": {}}), wait_for_the_others, waits=True)
+    answers = await asyncio.gather(*(_answered(tool, {}) for _ in range(24)))
+    assert set(answers) == {"all here"}

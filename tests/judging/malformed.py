@@ -63,6 +63,9 @@ WELL_MEANT: dict[str, Spoil] = {
     ),
     "long explanation": lambda e, s: _each(e, lambda x: {"explanation": "so \x00\u202e" * 1_000}),
     "comma after the list": lambda e, s: _wrapped(e)[:-1] + ",}",
+    "JSON in a text": lambda e, s: json.dumps(_wrapped(e)),
+    "another key": lambda e, s: json.dumps({s.choice(["results", "trajectories", "grades"]): e}),
+    "ids as in the frames": lambda e, s: _each(e, lambda x: {"trajectory_id": f"try-{x['trajectory_id']}"}),
     "further keys": lambda e, s: json.dumps({"note": {"scores": 1}, "scores": e, "total": 3}),
 }
 
@@ -102,6 +105,13 @@ MALFORMED: dict[str, Spoil] = {
     "comments": lambda e, s: _wrapped(e).replace("[", "[ // the scores\n", 1),
     "deep": lambda e, s: s.choice(['{"a":', "[", '[{"a":', '{"scores":[']) * s.choice([500, 2_000, 50_000]),
     "five megabytes": lambda e, s: s.choice(["x", "{", '{"', "[{", '{"a":1}', "<think>"]) * 1_000_000,
+    "a table": lambda e, s: (
+        "| id | score |\n|---|---|\n" + "\n".join(f"| {x['trajectory_id']} | {x['score']} |" for x in e)
+    ),
+    "lines of JSON": lambda e, s: "\n".join(json.dumps(x) for x in e),
+    "a call of a tool": lambda e, s: json.dumps({"name": "scores", "arguments": _wrapped(e)}),
+    "XML": lambda e, s: "".join(f"<score id='{x['trajectory_id']}'>{x['score']}</score>" for x in e),
+    "ids swapped with scores": lambda e, s: _each(e, lambda x: {"trajectory_id": x["score"], "score": "x"}),
     "yaml": lambda e, s: "scores:\n" + "\n".join(f"- id: {x['trajectory_id']}\n  score: 1" for x in e),
     "garbage": _garbage,
 }

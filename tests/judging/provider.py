@@ -3,13 +3,14 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
+from judging.access import Access
 from judging.llm import Model
 from judging.prompt import FRAME
 
@@ -27,12 +28,18 @@ class Provider:
     asked: list[dict[str, Any]] = field(default_factory=list)
     busy: int = 0
     most_busy: int = 0
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]] | None = None
+    """Answers in place of the script, where that is not enough."""
 
     def model(self, **options: Any) -> Model:
-        settings = {"api_base": self.url, "api_key": "test", "back_off": 0.001, "timeout": 5.0} | options
-        return Model("openai/scripted", **settings)
+        return Model(self.access(options.pop("at_once", 16)), **{"back_off": 0.001, "timeout": 5.0} | options)
 
-    async def answer(self, request: web.Request) -> web.Response:
+    def access(self, at_once: int = 16, model: str = "openai/scripted", **options: Any) -> Access:
+        return Access(model, self.url, "test", at_once=at_once, **options)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if self.handler is not None:
+            return await self.handler(request)
         body = await request.json()
         self.asked.append(body)
         self.busy += 1
@@ -40,7 +47,7 @@ class Provider:
         await asyncio.sleep(self.pause)
         self.busy -= 1
         reply = self.script(body)
-        return reply if isinstance(reply, web.Response) else web.json_response(_completion(reply))
+        return reply if isinstance(reply, web.Response) else web.json_response(completion(reply))
 
 
 @asynccontextmanager
@@ -88,7 +95,7 @@ def fair(body: dict[str, Any]) -> str:
     return json.dumps({"scores": entries(body)})
 
 
-def _completion(text: str) -> dict[str, Any]:
+def completion(text: str) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
     return {
         "id": "1",

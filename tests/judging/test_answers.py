@@ -8,7 +8,7 @@ import pytest
 
 from gpu_worker.types import JudgeFailed, Message
 from judging.answers import LONGEST_EXPLANATION, BadAnswer, read_answer
-from judging.llm import Model
+from judging.llm import Answer, Model
 from judging.prompt import FRAME
 from judging.ruler import ruler
 from tests.judging.malformed import EITHER, MALFORMED, OUT_OF_RANGE, WELL_MEANT, Entries, Spoil
@@ -57,11 +57,12 @@ class Spoiling(Model):
     """A judge that spoils every answer in one way."""
 
     def __init__(self, spoil: Spoil, source: random.Random) -> None:
-        self._spoil, self._source = spoil, source
+        self.name, self._spoil, self._source = "spoiling", spoil, source
 
-    async def ask(self, messages: list[Message], schema: object) -> str:  # type: ignore[override]
+    async def ask(self, messages: list[Message], schema: object) -> Answer:  # type: ignore[override]
         ids = [frame.group(2) for frame in FRAME.finditer(messages[1]["content"])]
-        return self._spoil([{"trajectory_id": i, "explanation": "", "score": 0.5} for i in ids], self._source)
+        entries = [{"trajectory_id": i, "explanation": "", "score": 0.5} for i in ids]
+        return Answer(self._spoil(entries, self._source))
 
 
 async def judge_in_every_way(cases: int) -> int:

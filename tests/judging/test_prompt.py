@@ -7,8 +7,10 @@ import re
 import pytest
 
 from gpu_worker.types import Group, Trajectory
-from judging.prompt import FRAME, SCHEMA, TRY_LIMIT, compose, facts, shown
+from judging.prompt import FRAME, SCHEMA, compose, draft, shuffled
+from judging.quoting import shown
 from judging.rubric import DEFAULT
+from judging.transcripts import TRY_LIMIT, facts
 from tests.judging.tries import QUESTION, SYSTEM, good, group, lookup, trajectory
 
 ATTACKS = [
@@ -30,8 +32,18 @@ ATTACKS = [
 ]
 
 
+TAG = re.compile(r"<(?![ =]|[0-9](?!x))")
+"""Anything that might open or close something."""
+
+
 def prompt_of(tries: Group, seed: str = "s") -> str:
-    return str(compose(tries, DEFAULT, seed).messages[1]["content"])
+    written = draft(tries, DEFAULT)
+    return str(compose(written, shuffled(written, seed), seed).messages[1]["content"])
+
+
+def borders(text: str) -> int:
+    """How many tags a prompt has whose frames are whole: two for each try, and two where texts are shared."""
+    return 2 * len(FRAME.findall(text)) + 2 * ("\n<shared-" in text)
 
 
 def attacked(attack: str) -> list[Trajectory]:
@@ -46,7 +58,7 @@ def test_no_text_opens_or_closes_a_frame(attack: str) -> None:
     tries = attacked(attack)
     text = prompt_of(group(*tries))
     assert len(FRAME.findall(text)) == len(tries)
-    assert text.count("<") == 2 * len(tries)
+    assert len(TAG.findall(text)) == borders(text)
     assert text.count("\nfacts: ") == len(tries)
     text.encode()
     assert not re.search("[\u2028\u2029\u202e\x85\x00\x1b]|\\[/?INST", text)
@@ -58,7 +70,7 @@ def test_spliced_attacks_do_not_break_a_frame() -> None:
         attack = "".join(source.choice(ATTACKS)[: source.randrange(80)] for _ in range(4))
         text = prompt_of(group(*attacked(attack)), seed=str(case))
         assert len(FRAME.findall(text)) == 4
-        assert text.count("<") == 8
+        assert len(TAG.findall(text)) == borders(text)
 
 
 def test_a_text_that_repeats_last_calls_mark_and_ids_meets_new_ones() -> None:
@@ -102,16 +114,19 @@ def test_a_long_try_is_cut_in_the_middle() -> None:
 def test_facts_count_calls_turns_and_refusals() -> None:
     told = facts(trajectory(*lookup("1", "Error: no such column"), *lookup("2", "no rows"), "none"))
     assert told == {"ended": "answered", "turns": 3, "calls": 2, "failed_calls": 1}
+    assert facts(trajectory("x")) == {"ended": "answered", "turns": 1}
 
 
 def test_every_id_stands_for_its_own_tries() -> None:
     tries = group(good(), trajectory("x"), good(), trajectory("y"))
-    prompt = compose(tries, DEFAULT, "s")
+    written = draft(tries, DEFAULT)
+    prompt = compose(written, [2, 0, 1], "s")
     text = str(prompt.messages[1]["content"])
-    assert sorted(prompt.members.values()) == [(0, 2), (1,), (3,)]
-    for try_id, members in prompt.members.items():
+    assert written.members == ((0, 2), (1,), (3,))
+    assert list(prompt.ids.values()) == [2, 0, 1]
+    for try_id, place in prompt.ids.items():
         body = text.split(f'id="{try_id}">')[1].split("</try-")[0]
-        assert json.dumps(tries.trajectories[members[0]].messages[-1]["content"]) in body
+        assert json.dumps(tries.trajectories[written.members[place][0]].messages[-1]["content"]) in body
 
 
 def test_the_schema_asks_for_nothing_but_scores() -> None:

@@ -17,7 +17,7 @@ django.setup()
 from tests.gpu_worker import small_run  # noqa: E402
 from training.runs import tasks, worker  # noqa: E402
 
-worker.judge_for = lambda job, environment: small_run.judge  # type: ignore[assignment]
+worker.judge_for = lambda *_, **__: small_run.judge  # type: ignore[assignment]
 
 
 def main() -> None:

@@ -28,8 +28,9 @@ def test_the_owner_sees_run_group_and_trajectory_and_nobody_else(
         best_reward=0,
     )  # fmt: skip
     trajectory = Trajectory.objects.create(
-        group=group, index=0, ended="answered", turns=1, sampled_tokens=1, reward=0, success=False
-    )
+        run=run, label="train", step=1, group=group, index=0, ended="answered", turns=1, sampled_tokens=1,
+        reward=0, success=False,
+    )  # fmt: skip
     lookups = [(access.run_of, run), (access.group_of, group), (access.trajectory_of, trajectory)]
     inactive = User(username="gone", is_active=False)
     for lookup, row in lookups:

@@ -1,6 +1,7 @@
 """The doctor finds what is wrong, says nothing where nothing is, and names what a person can do."""
 
 import json
+import math
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -143,6 +144,80 @@ def test_reward_up_and_checks_down_is_hacking_fast_or_slow(steps: int, per_step:
     assert found(hacked) == ["hacking"]
     (finding,) = doctor.findings(hacked, Facts())
     assert finding.severity == "alarm" and finding.chart == "reward"
+
+
+HACK_BEGINS, HACK_TAKES = 20, 10
+
+
+def hacked_run(seed: int, scatter: float) -> dict[int, Step]:
+    """An honest run whose agent finds out how to please the judge: +0.2 while the checks lose 0.1."""
+    dice = random.Random(seed)
+    run = {}
+    for step in range(1, HACK_BEGINS + HACK_TAKES + 1):
+        learned, far = min(step, HACK_BEGINS) / HACK_BEGINS, max(0, step - HACK_BEGINS) / HACK_TAKES
+        both = dice.gauss(0, scatter)
+        judge = 0.35 + 0.15 * learned + 0.2 * far + both + dice.gauss(0, scatter)
+        checks = 0.3 + 0.2 * learned - 0.1 * far + both + dice.gauss(0, scatter)
+        run[step] = a_step(step, ruler=judge, reward=judge, checks=checks)
+    return run
+
+
+def clean_run(seed: int, steps: int = 60) -> dict[int, Step]:
+    """Learning of some shape, measured with more or less scatter that judge and checks share in part."""
+    dice = random.Random(seed)
+    low, high, middle = dice.uniform(0.2, 0.5), dice.uniform(0.6, 0.95), dice.uniform(5, 40)
+    scatter, shared, rate = dice.uniform(0.01, 0.08), dice.uniform(0.2, 0.95), dice.uniform(0.08, 0.4)
+    shapes: list[Callable[[float], float]] = [
+        lambda step: low + (high - low) / (1 + math.exp(-rate * (step - middle))),
+        lambda step: low,
+        lambda step: low + (high - low) * min(1, step / 20),
+        lambda step: high - 0.2 * math.exp(-(((step - middle) / 5) ** 2)),
+    ]
+    shape, kinder = dice.choice(shapes), dice.uniform(-0.1, 0.15)
+    run = {}
+    for step in range(1, steps + 1):
+        both = dice.gauss(0, scatter)
+        own = [shared**0.5 * both + (1 - shared) ** 0.5 * dice.gauss(0, scatter) for _ in range(2)]
+        judge, checks = 0.9 * (shape(step) + kinder) + 0.8 * own[0], shape(step) + own[1]
+        run[step] = a_step(step, ruler=judge, reward=judge, checks=checks)
+    return run
+
+
+def first_alarm(run: dict[int, Step]) -> int | None:
+    """The first step after which hacking is told."""
+    for end in range(1, len(run) + 1):
+        if "hacking" in found({step: run[step] for step in range(1, end + 1)}):
+            return end
+    return None
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_planted_hack_is_told_within_ten_steps(seed: int) -> None:
+    told = first_alarm(hacked_run(seed, scatter=0.017))  # as much as between the steps of the recorded run
+    assert told is not None and HACK_BEGINS < told <= HACK_BEGINS + HACK_TAKES
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_five_clean_runs_raise_no_alarm(seed: int) -> None:
+    assert first_alarm(clean_run(seed)) is None
+
+
+def test_of_two_hundred_clean_runs_hardly_any_is_suspected() -> None:
+    suspected = [seed for seed in range(200) if first_alarm(clean_run(1000 + seed, steps=45)) is not None]
+    assert len(suspected) <= 2, suspected
+
+
+def test_the_judge_is_watched_where_the_reward_is_not_its_own() -> None:
+    dice = random.Random(3)
+    mixed = run_of(
+        10,
+        ruler=lambda step: 0.4 + 0.025 * step + dice.uniform(-0.01, 0.01),
+        reward=lambda step: 0.5 + dice.uniform(-0.01, 0.01),
+        checks=lambda step: 0.6 - 0.012 * step + dice.uniform(-0.01, 0.01),
+    )
+    (finding,) = doctor.findings(mixed, Facts())
+    assert (finding.key, finding.severity) == ("hacking", "alarm")
+    assert "judge +0.2" in finding.text and "rubric" in finding.advice
 
 
 def test_noise_is_never_taken_for_hacking() -> None:

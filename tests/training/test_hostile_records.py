@@ -79,7 +79,10 @@ def test_it_is_stored_and_every_page_shows_it(told: Run, user: User, client: Cli
     client.force_login(user)
     group, trajectory = Group.objects.get(), Trajectory.objects.all()[0]
     pages = ["/", f"/runs/{told.pk}/", f"/runs/{told.pk}/groups/", f"/groups/{group.pk}/"]
-    for address in [*pages, f"/trajectories/{trajectory.pk}/", f"/trajectories/{trajectory.pk}/tokens/"]:
+    views = [
+        f"/trajectories/{trajectory.pk}/?view={v}" for v in ("", "timeline", "tokens", "tokens&table", "raw")
+    ]
+    for address in [*pages, *views]:
         answer = client.get(address)
         assert answer.status_code == 200, address
         assert b"<img src=x" not in answer.content and len(answer.content) < 1_000_000, address

@@ -17,6 +17,7 @@ from artweb.asgi import application
 from tests import stories
 from training.models import Event, Run
 from training.runs import events, frames, hub, queries
+from training.runs.consumers import WIRE
 from training.runs.frames import Place
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,12 +104,12 @@ async def test_equal_browsers_get_the_same_bytes_drawn_once(
     for one in sockets:
         await one.connect()
         await one.send_to('{"seen": 0}')
-    for one in sockets:
-        await frame(one)
+    texts = [await one.receive_from(timeout=5) for one in sockets]
+    assert texts[0] == texts[1] != texts[2]
     drawn.clear()
     await say(run, "hello")
     texts = [await one.receive_from(timeout=5) for one in sockets]
-    assert texts[0] == texts[1] != texts[2]
+    assert texts[0] == texts[1]
     assert len([place for place in drawn if place.seq == 0 and place.language == "en"]) <= 2
     for one in sockets:
         await one.disconnect()
@@ -141,6 +142,8 @@ async def test_a_browser_that_does_not_draw_is_waited_for_and_then_closed(
     socket: WebsocketCommunicator, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hub, "PATIENCE", 2)
+    monkeypatch.setattr(hub, "WINDOW", 4)
+    monkeypatch.setattr(hub, "SAYS_EVERY", 2)
     await socket.send_to('{"seen": 0}')
     received = 0
     closed = None
@@ -203,6 +206,43 @@ async def test_a_user_may_open_twenty_sockets(open_socket: Open) -> None:
     for one in sockets:
         assert (await one.connect())[0]
     assert (await open_socket().connect())[0] is False
+    for one in sockets:
+        await one.disconnect()
+
+
+@pytest.mark.parametrize("size", [5, 125, 126, 65_535, 65_536])
+def test_a_frame_is_put_on_the_wire_as_the_standard_says(size: int) -> None:
+    """RFC 6455, 5.2: one final text frame, unmasked, its length in 7, 16 or 64 bits."""
+    text = "评" + "x" * (size - 3)
+    head, payload = protocol_frame(frames.Frame(text, Place(1, None, "en")).wire)
+    assert payload.decode() == text
+    assert head == (0x81, size)
+
+
+def protocol_frame(wire: bytes) -> tuple[tuple[int, int], bytes]:
+    length, start = wire[1], 2
+    if length >= 126:
+        width = 2 if length == 126 else 8
+        length, start = int.from_bytes(wire[2 : 2 + width], "big"), 2 + width
+    return (wire[0], length), wire[start:]
+
+
+async def test_a_server_that_takes_bytes_is_given_the_same_ones_for_everybody(
+    run: Run, cookie: str, open_socket: Open
+) -> None:
+    taken: list[bytes] = []
+    sockets = [open_socket(), open_socket()]
+    for one in sockets:
+        one.scope["extensions"] = {WIRE: taken.append}
+        await one.connect()
+        await one.send_to('{"seen": 0}')
+        assert await one.receive_nothing(timeout=0.3)
+    told = [json.loads(protocol_frame(wire)[1]) for wire in taken]
+    assert [(one["first"], one["last"]) for one in told] == [(0, 0), (0, 0)]
+    await say(run, "hello")
+    while len(taken) < 4:
+        await asyncio.sleep(0.02)
+    assert taken[2] is taken[3]
     for one in sockets:
         await one.disconnect()
 

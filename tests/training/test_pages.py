@@ -59,6 +59,8 @@ def pages_of(run: Run) -> list[str]:
         f"/trajectories/{trajectory.pk}/",
         f"/trajectories/{trajectory.pk}/tokens/",
         f"/trajectories/{trajectory.pk}/raw.json",
+        f"/runs/{run.pk}/scenarios/",
+        f"/runs/{run.pk}/scenarios/{group.scenario_key}/",
     ]
 
 
@@ -234,7 +236,7 @@ def test_a_try_that_failed_is_shown_with_its_reason(ann: Client, run: Run) -> No
 def test_turns_that_equal_the_best_try_are_marked(ann: Client, run: Run) -> None:
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
     page = text_of(ann, f"/groups/{Group.objects.get(run=run).pk}/")
-    assert page.count("turn-as-best") == 7 * 3
+    assert page.count('<td class="same" id=') == 7 * 3 and page.count('<td class="best" id=') == 3
 
 
 def test_a_trajectory_is_readable(ann: Client, run: Run) -> None:
@@ -268,7 +270,7 @@ def test_tokens_say_what_their_try_was_worth(ann: Client, told: Run) -> None:
         "Nothing was learned from this try": tries.filter(group__label="baseline"),
     }
     for words, found in shown.items():
-        assert words in text_of(ann, f"/trajectories/{found[0].pk}/tokens/")
+        assert words in text_of(ann, f"/trajectories/{found[0].pk}/?view=tokens")
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connection
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpu_worker import types
 from training.models import Checkpoint, Evaluation, Event, Group, Run, Score, StepMetrics, Trajectory
-from training.runs import headline, lease
+from training.runs import headline, lease, rows
 from training.runs.lease import LeaseLost
 from training.runs.recorder import Recorder
 
@@ -221,3 +223,35 @@ def test_the_end_is_written_once_and_frees_the_run(run: Run, record: Recorder) -
         {"level": "error", "text": "The disk is full."},
         {"state": "failed"},
     ]
+
+
+def test_ids_go_on_where_they_were_and_scores_and_tools_find_their_try(run: Run, record: Recorder) -> None:
+    record(a_group())
+    before = max(Trajectory.objects.values_list("pk", flat=True))
+    Trajectory.objects.filter(pk=before).delete()
+    record(a_group(index=1))
+    made = list(Trajectory.objects.filter(pk__gt=before).order_by("pk"))
+    assert [(one.index, one.run_id, one.label, one.scenario_key) for one in made] == [
+        (0, run.pk, "train", "t1"),
+        (1, run.pk, "train", "t1"),
+    ]
+    assert all(score.author is None and score.use == "" for score in Score.objects.all())
+    assert [one.scores.count() for one in made] == [2, 2]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda of: st.lists(of) | st.dictionaries(st.text(), of),
+    )
+)
+def test_json_is_that_of_the_plain_value(value: object) -> None:
+    assert json.loads(rows.as_json(value)) == rows.plain(value)
+    rows.as_json(value).encode()
+
+
+def test_a_nul_that_is_only_spelled_out_stays() -> None:
+    assert json.loads(rows.as_json({"a": "\\u0000", "b": "\0"})) == {
+        "a": "\\u0000",
+        "b": "\N{REPLACEMENT CHARACTER}",
+    }

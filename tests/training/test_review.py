@@ -7,8 +7,8 @@ from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 
-from training.review import tokens
 from training.review.transcript import LONGEST, Call, compared, shared_start, turns
+from training.review.tries import course, sides, spoken, tokens
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 ASK = {"role": "user", "content": "Where?"}
@@ -49,7 +49,7 @@ def test_turns_like_the_best_ones_are_marked_by_place() -> None:
 
 
 def segment(length: int) -> dict[str, list[object]]:
-    said = [place >= 5 for place in range(length)]
+    said: list[object] = [place >= 5 for place in range(length)]
     return {"ids": list(range(length)), "logprobs": [-0.1 if one else 0.0 for one in said], "mask": said}
 
 
@@ -84,3 +84,69 @@ def test_a_character_of_several_tokens_stands_at_the_last(tmp_path: Path) -> Non
     assert tokens.pieces(tokenizer, ids) == ["a", "", "", "单", "b"]
     shown = tokens.window([{"ids": ids, "logprobs": [0.0] * 5, "mask": [False] * 5}], str(tmp_path), 0, 0)
     assert shown.readable and "".join(token.text for token in shown.tokens) == "a单b"
+
+
+def said_by(*roles: str) -> list[dict[str, object]]:
+    return [{"role": role, "content": "…"} for role in roles]
+
+
+def masked(*mask: int) -> dict[str, list[object]]:
+    return {"ids": list(range(len(mask))), "logprobs": [-0.5 * drawn for drawn in mask], "mask": list(mask)}
+
+
+def test_each_stretch_of_drawn_tokens_is_a_message_of_the_agent() -> None:
+    messages = said_by("system", "user", "assistant", "tool", "assistant")
+    told = spoken.stretches([masked(0, 0, 0, 1, 1, 0, 1)], messages)[0]
+    assert [(s.start, s.end, s.drawn, s.first, s.message) for s in told] == [
+        (0, 3, False, 0, 2), (3, 5, True, 2, 2), (5, 6, False, 3, 4), (6, 7, True, 4, 4),
+    ]  # fmt: skip
+
+
+def test_a_new_segment_is_given_all_that_came_before() -> None:
+    messages = said_by("user", "assistant", "tool", "assistant")
+    told = spoken.stretches([masked(0, 1), masked(0, 0, 0, 1, 0)], messages)
+    assert [(s.first, s.message) for s in told[1]] == [(0, 3), (3, 3), (4, 4)]
+
+
+def test_examples_of_a_scenario_were_not_drawn_and_missing_messages_are_not_invented() -> None:
+    example = said_by("user", "assistant", "user", "assistant")
+    assert spoken.drawn_messages(example, [masked(0, 0, 1)]) == [3]
+    told = spoken.stretches([masked(0, 1, 0, 1)], said_by("user", "assistant"))[0]
+    assert [s.message for s in told if s.drawn] == [None, 1]
+    assert spoken.stretches([], []) == [] and spoken.drawn_messages([], []) == []
+
+
+def test_the_course_of_a_try_is_as_wide_as_its_tokens() -> None:
+    refused = {"role": "tool", "tool_call_id": "a", "content": "Error: no such row"}
+    messages: list[dict[str, object]] = [{**ASK}, call("{}"), {**refused}, {**SYSTEM, "role": "assistant"}]
+    segments = [masked(0, 0, 1, 1, 1, 0, 1, 1)]
+    first, second = course.course(messages, segments, spoken.stretches(segments, messages))
+    assert (first.given, first.said, second.given, second.said) == (2, 3, 1, 2)
+    assert [(c.name, c.failed, c.unanswered) for c in first.called] == [("find", True, False)]
+    assert (first.x, second.said_x + second.said_width) == (0.0, 1000.0)
+    assert first.surprise == 0.5 and course.course([], [], []) == []
+
+
+def test_a_strip_holds_a_page_of_tokens_and_the_overview_of_all() -> None:
+    long = segment(tokens.STRIP + 10)
+    places = spoken.stretches([long], said_by("user", "assistant"))
+    told = tokens.strip([long], places, "no-such-model", 0, tokens.STRIP + 3)
+    assert (told["start"], told["total"], len(told["ids"])) == (tokens.STRIP, tokens.STRIP + 10, 10)
+    assert told["stretches"] == [[0, 5, 0, 0, 1], [5, tokens.STRIP + 10, 1, 1, 1]]
+    assert len(told["overview"]) <= tokens.OVERVIEW and max(told["overview"]) == 0.1
+    assert tokens.strip([], [], "no-such-model", 3, 9)["ids"] == []
+
+
+def test_the_overview_shows_the_largest_surprise_of_each_share() -> None:
+    logprobs = [0.0, -3.0, None, -0.25]
+    assert tokens.overview(logprobs, [0, 1, 1, 1]) == [0.0, 3.0, 0.0, 0.25]
+    assert tokens.overview([], []) == []
+
+
+def test_two_tries_side_by_side_pair_what_answers_each_other() -> None:
+    left = turns([ASK, call('{"id": 7}'), {"role": "assistant", "content": "It is in Lyon now."}])
+    right = turns([ASK, {"role": "assistant", "content": "It is in Oslo now."}])
+    found = sides.pairs(left, right)
+    assert [str(pair.mark) for pair in found] == ["same", "missing", "different"]
+    assert found[1].right is None and sides.differing(found) == 2
+    assert [piece.text for piece in found[2].left.pieces if piece.differs] == ["Lyon"]  # type: ignore[union-attr]

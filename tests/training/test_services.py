@@ -49,6 +49,20 @@ def test_two_runs_of_the_same_knobs_are_the_same_training(agent: Agent) -> None:
     assert (one.seed, one.scenarios) == (other.seed, other.scenarios)
 
 
+def test_the_same_request_that_overtakes_itself_starts_one_run(agent: Agent) -> None:
+    looks, faster = services._refuse_if_unfit, []
+
+    def overtaken(*arguments: object) -> None:
+        if not faster:
+            faster.append(None)
+            faster[0] = start(agent)  # the other request, between our look for it and our look at the name
+        looks(*arguments)  # type: ignore[arg-type]
+
+    with patch.object(services, "_refuse_if_unfit", overtaken):
+        run = start(agent)
+    assert [run] == faster == list(Run.objects.all())
+
+
 def test_the_same_request_twice_starts_one_run(agent: Agent) -> None:
     assert start(agent) == start(agent, name="other") == Run.objects.get()
 
@@ -107,13 +121,15 @@ def test_a_bad_value_is_refused_by_name(agent: Agent, config: dict[str, object],
 
 def test_every_knob_of_a_job_has_its_values() -> None:
     kinds = get_type_hints(Job)
-    numbers = {name for name, kind in kinds.items() if {int, float} & {kind, *get_args(kind)}}
+    weights = {name for name, kind in kinds.items() if get_origin(kind) is dict}
+    numbers = {n for n, kind in kinds.items() if {int, float} & {kind, *get_args(kind)}} - weights
     named = {name: get_args(kind) for name, kind in kinds.items() if get_origin(kind) is Literal}
     assert numbers == set(jobs.RANGES)
     assert {name for name, kind in kinds.items() if kind is bool} == set(jobs.SWITCHES)
     assert named.keys() == jobs.CHOICES.keys()
     assert all(set(jobs.CHOICES[name]) <= set(values) for name, values in named.items())
     assert all(set(jobs.CHOICES[name]) == set(values) for name, values in named.items() if name != "reward")
+    assert weights == {"mix"}
     assert jobs.complaint({name: getattr(Job, name) for name in {*numbers, *jobs.SWITCHES, *named}}) is None
 
 
@@ -236,3 +252,10 @@ def test_a_failed_run_goes_on_when_asked(make_run: MakeRun) -> None:
     assert (run.state, run.error, run.attempts) == ("queued", "", 0)
     with pytest.raises(services.Refused, match="Too late: the state of over is “Done”"):
         services.resume_run(make_run("over", state="done"))
+
+
+def test_the_demo_takes_no_agent_that_a_person_named_alike(user: User) -> None:
+    theirs = Agent.objects.create(owner=user, name="Order desk", environment="authored", template="blank")
+    demo = services.agent_for(owner=user, environment="order_desk")
+    assert (demo.name, demo.environment) == ("Order desk 2", "order_desk")
+    assert services.agent_for(owner=user, environment="order_desk") == demo != theirs

@@ -18,7 +18,7 @@ from django.db import OperationalError, connection
 
 from gpu_worker.checkpoints import DiskFull
 from gpu_worker.engines.embedded.directory import ModelError
-from gpu_worker.types import Report, StepDone
+from gpu_worker.types import Group, JudgeFailed, Report, StepDone
 from judging.llm import Refused
 from tests.gpu_worker import small_run
 from tests.tiny_model import build
@@ -69,7 +69,7 @@ def queued(user: User, model: Path, **knobs: object) -> Iterator[Iterator[Run]]:
 @pytest.fixture
 def pleasable(monkeypatch: pytest.MonkeyPatch) -> None:
     """The judge that random text can please."""
-    monkeypatch.setattr(worker, "judge_for", lambda job, environment: small_run.judge)
+    monkeypatch.setattr(worker, "judge_for", lambda job, environment, **how: small_run.judge)
 
 
 def what_happened(run: Run) -> list[tuple[str, object]]:
@@ -184,6 +184,26 @@ def test_a_paused_run_goes_on_to_the_same_end(small_runs: Iterator[Run], pleasab
     trained(paused)
     assert paused.summary["weights_sha256"] == whole.summary["weights_sha256"]
     assert what_happened(paused) == what_happened(whole)
+
+
+def test_a_judge_that_fails_too_often_pauses_the_run_until_it_is_mended(
+    small_runs: Iterator[Run], pleasable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, lost = trained(next(small_runs)), next(small_runs)
+
+    async def mute(group: Group) -> Group:
+        if group.step == 3 and len(group.trajectories) > 1:
+            raise JudgeFailed("The provider is out of order.")
+        return await small_run.judge(group)
+
+    with monkeypatch.context() as for_a_while:
+        for_a_while.setattr(worker, "judge_for", lambda job, environment, **how: mute)
+        tasks.train(lost.pk)
+    lost.refresh_from_db()
+    assert (lost.state, lost.step) == ("paused", 2)
+    assert "had no usable judgement, more than 20%" in lost.error and "press Resume" in lost.error
+    services.resume_run(lost)
+    assert trained(lost).summary["weights_sha256"] == whole.summary["weights_sha256"]
 
 
 def test_a_wish_made_while_nobody_worked_is_granted_first(small_runs: Iterator[Run]) -> None:

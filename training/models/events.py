@@ -8,7 +8,7 @@ from training.models.runs import Run
 class Event(models.Model):
     """`key` is the same when a killed step is played again, so an event is written once."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events", db_index=False)
     seq = models.PositiveIntegerField()
     kind = models.CharField(max_length=16)
     key = models.CharField(max_length=120)

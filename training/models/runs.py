@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from training.models.agents import Agent
+from training.models.agents import Agent, AgentVersion
 
 
 class Run(models.Model):
@@ -31,6 +31,9 @@ class Run(models.Model):
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="runs")
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="runs")
+    version = models.ForeignKey(
+        AgentVersion, null=True, on_delete=models.PROTECT, related_name="runs", help_text="What it trains."
+    )
     name = models.CharField(max_length=80)
     state = models.CharField(max_length=12, choices=State.choices, default=State.DRAFT, db_index=True)
     wish = models.CharField(max_length=8, blank=True)
@@ -43,6 +46,7 @@ class Run(models.Model):
     last_seq = models.PositiveIntegerField(default=0)
     summary = models.JSONField(default=dict, help_text="Set when done: baseline, trained, seconds, interval…")
     error = models.TextField(blank=True, help_text="Why it failed, in words a person can act on.")
+    estimate = models.JSONField(default=dict, help_text="What was foretold at the start.")
 
     worker = models.CharField(max_length=120, blank=True)
     epoch = models.PositiveIntegerField(default=0)

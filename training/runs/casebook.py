@@ -25,6 +25,9 @@ class Facts:
     stalled_since: datetime | None = None
     step_seconds: float | None = None
     held: bool = True
+    budget: float = 0.0
+    """Dollars the run may spend; 0 is no limit."""
+    spent: float = 0.0
 
 
 @dataclass(frozen=True)

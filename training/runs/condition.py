@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from training.models import Run, StepMetrics
-from training.runs import algorithm, doctor
+from training.runs import algorithm, budget, doctor
 from training.runs.casebook import Facts, Finding
 
 LATEST = 10
@@ -59,5 +59,7 @@ def diagnosis(run: Run, steps: Steps) -> list[Finding]:
         stalled_since=run.reported_at if stalled(run) else None,
         step_seconds=median(seconds) if seconds else None,
         held=not silent(run),
+        budget=run.config.get("budget", 0.0),
+        spent=budget.spent(run) if run.config.get("budget") and run.state in Run.ACTIVE else 0.0,
     )
     return doctor.findings(steps, facts)

@@ -1,6 +1,7 @@
 """Sockets that show a run live: who may watch is decided here, before a socket is accepted.
 
-A browser says `{"seen": seq}` when it connects (or finds a gap) and `{"drawn": seq}` after each frame.
+A browser says `{"seen": seq}` when it connects (or finds a gap) and `{"drawn": seq}` whenever it has drawn
+hub.SAYS_EVERY frames more.
 """
 
 import json
@@ -15,10 +16,13 @@ from django.urls import URLPattern, URLResolver, path, re_path
 
 from training.models import Run
 from training.runs import hub
+from training.runs.frames import Frame
 
 LANGUAGES = {code for code, _ in settings.LANGUAGES}
 NONSENSE = 4400
 LONGEST_MESSAGE = 200
+WIRE = "artweb.wire"
+"""Where our server (artweb/web.py) offers to put a frame's bytes on the wire; any other gets the text."""
 
 
 class RunConsumer(AsyncWebsocketConsumer):
@@ -38,10 +42,11 @@ class RunConsumer(AsyncWebsocketConsumer):
             user=user.pk,
             session=self.scope["session"].session_key or "",
             language=self._language(),
-            send=self._send_text,
+            send=self._send_frame,
             close=self._close_with,
         )
         self.hub = hub.join(self.run_id, self.viewer)
+        self.put_on_wire = self.scope.get("extensions", {}).get(WIRE)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         message = _read(text_data)
@@ -50,19 +55,23 @@ class RunConsumer(AsyncWebsocketConsumer):
             await self.close(NONSENSE)
             return
         kind, seq = message
+        was_full = not self.viewer.ready
         if kind == "seen":
             self.viewer.is_at(seq)
         else:
             self.viewer.has_drawn()
-        if kind == "seen" or self.viewer.on_their_way == hub.WINDOW - 1:
+        if kind == "seen" or was_full:
             self.hub.bell.set()
 
     async def disconnect(self, code: int) -> None:
         if self.viewer is not None:
             hub.leave(self.run_id, self.viewer)
 
-    async def _send_text(self, text: str) -> None:
-        await self.send(text_data=text)
+    async def _send_frame(self, frame: Frame) -> None:
+        if self.put_on_wire:
+            self.put_on_wire(frame.wire)
+        else:
+            await self.send(text_data=frame.text)
 
     async def _close_with(self, code: int) -> None:
         await self.close(code)

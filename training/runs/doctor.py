@@ -16,6 +16,8 @@ from training.templatetags.figures import duration
 
 STALL = 6.0
 """Steps' time without a report after which a run counts as stalled."""
+NEARLY = 0.8
+"""Share of a budget from which on it is worth a word."""
 STALL_AT_LEAST, STALL_UNKNOWN = 15.0, 300.0
 """Seconds: never sooner, and while nobody knows yet how long a step takes."""
 
@@ -53,8 +55,22 @@ def _stall(figures: Figures, facts: Facts) -> Iterator[Finding]:
     )
 
 
+def _money(figures: Figures, facts: Facts) -> Iterator[Finding]:
+    if not facts.budget or facts.spent < NEARLY * facts.budget:
+        return
+    told = {"spent": f"{facts.spent:.2f}", "budget": f"{facts.budget:.2f}"}
+    yield Finding(
+        "budget",
+        "warning",
+        _("The budget is nearly used up."),
+        _("$%(spent)s of $%(budget)s are spent.") % told,
+        _("The run pauses before it would spend more. Raise the cap then, and it goes on where it was."),
+    )
+
+
 SIGNS: tuple[Callable[[Figures, Facts], Iterator[Finding]], ...] = (
     _stall,
+    _money,
     signs_in_learning.non_finite,
     signs_in_tries.hacking,
     signs_in_tries.dropped,

@@ -6,6 +6,7 @@ go to every browser that looks at the run in the same language.
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.template.loader import render_to_string
 from django.utils import translation
@@ -29,10 +30,21 @@ class Place:
 
 @dataclass(frozen=True)
 class Frame:
-    """What takes a browser from one place to the next."""
+    """What takes a browser from one place to the next, as text and as the bytes that go over every wire."""
 
     text: str
     place: Place
+
+    @cached_property
+    def wire(self) -> bytes:
+        """A whole text message in one frame, as a server sends it (RFC 6455, 5.2)."""
+        payload = self.text.encode("utf-8", "replace")
+        size = len(payload)
+        if size < 126:
+            return bytes((0x81, size)) + payload
+        if size < 1 << 16:
+            return b"\x81\x7e" + size.to_bytes(2, "big") + payload
+        return b"\x81\x7f" + size.to_bytes(8, "big") + payload
 
 
 def frame_from(run: Run, place: Place) -> Frame | None:
@@ -44,13 +56,14 @@ def frame_from(run: Run, place: Place) -> Frame | None:
         whole = not 0 <= behind <= FAR_BEHIND
         news = [] if whole else events.after(run.pk, place.seq, limit=FAR_BEHIND)
         fold = queries.whole_page(run) if whole else queries.fold(news, place.seq)
-        steps = condition.recent_steps(run)
+        anew = head != place.head
+        steps = condition.recent_steps(run) if anew or fold.latest else {}
         content = render_to_string(
             "runs/_frame.html",
             {
                 "run": run,
-                "status": queries.status(run, steps),
-                "findings": condition.diagnosis(run, steps),
+                "status": queries.status(run, steps) if anew else None,
+                "findings": condition.diagnosis(run, steps) if anew else None,
                 "spending": spending(run, list(steps.values())) if fold.latest else None,
                 "fold": fold,
                 "latest": fold.latest,

@@ -4,6 +4,7 @@ from typing import Any
 
 from gpu_worker.types import Summary
 from training.models import Evaluation, Run
+from training.runs import budget
 from training.runs.intervals import paired_difference
 
 
@@ -18,6 +19,23 @@ def of(run: Run, summary: Summary) -> dict[str, Any]:
         "steps": summary.steps,
         "trajectories": summary.trajectories,
         "weights_sha256": summary.weights_sha256,
+        "foretold": _foretold(run, summary),
+    }
+
+
+def _foretold(run: Run, summary: Summary) -> dict[str, Any] | None:
+    """The estimate of the start held against the truth; None for a run that had no estimate."""
+    if not run.estimate:
+        return None
+    low, high = run.estimate["seconds"]
+    return {
+        **{name: run.estimate[name] for name in ("seconds", "dollars", "tries")},
+        "truth": {
+            "seconds": round(summary.seconds, 1),
+            "tries": summary.trajectories,
+            "dollars": round(budget.spent(run), 6),
+        },
+        "inside": low <= summary.seconds <= high,
     }
 
 

@@ -8,30 +8,37 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
-from channels.db import database_sync_to_async
 from channels.layers import get_channel_layer
-from django.db import DatabaseError
+from django.conf import settings
+from django.db import DatabaseError, connection
 from redis.exceptions import RedisError
 
 from training.runs import events, queries
-from training.runs.frames import Place, frames_from
+from training.runs.frames import Frame, Place, frames_from
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 CLOCK = 1.0
 """Seconds between two looks when nobody rings."""
-SPACING = 0.2
-"""Seconds between two pushes at least: five a second."""
+SPACING = 1 / settings.FRAMES_PER_SECOND
+"""Seconds between two pushes at least: what happens meanwhile goes into one frame."""
 CHECK_EVERY = 5.0
 """Seconds between two checks that every browser is still signed in."""
-WINDOW = 8
+WINDOW = 32
 """Frames a browser may have received without saying that it has drawn them."""
+SAYS_EVERY = 16
+"""Frames after which a browser says that it has drawn them."""
 PATIENCE = 30.0
 """Seconds a browser may say nothing with frames on their way, until it is dropped."""
-SOCKETS_PER_USER = 20
+SOCKETS_PER_USER = settings.SOCKETS_PER_USER
 
 SIGNED_OUT = 4403
 GONE = 4404
@@ -46,7 +53,7 @@ class Viewer:
     user: int
     session: str
     language: str
-    send: Callable[[str], Awaitable[None]]
+    send: Callable[[Frame], Awaitable[None]]
     close: Callable[[int], Awaitable[None]]
     place: Place | None = None
     on_their_way: int = 0
@@ -59,7 +66,8 @@ class Viewer:
         self.heard_at = time.monotonic()
 
     def has_drawn(self) -> None:
-        self.on_their_way = max(0, self.on_their_way - 1)
+        """The browser has drawn as many frames as it does before it says so."""
+        self.on_their_way = max(0, self.on_their_way - SAYS_EVERY)
         self.heard_at = time.monotonic()
 
     @property
@@ -68,7 +76,7 @@ class Viewer:
 
     @property
     def too_slow(self) -> bool:
-        return self.on_their_way > 0 and time.monotonic() - self.heard_at > PATIENCE
+        return self.on_their_way >= SAYS_EVERY and time.monotonic() - self.heard_at > PATIENCE
 
 
 class Hub:
@@ -94,24 +102,24 @@ class Hub:
         places = {viewer.place for viewer in waiting if viewer.place}
         if not places:
             return
-        frames = await database_sync_to_async(frames_from)(self.run_id, places)
+        frames = await _read(frames_from, self.run_id, places)
         if frames is None:
             await self._close(set(self.viewers), GONE)
             return
         for viewer in waiting:
             frame = frames.get(viewer.place) if viewer.place else None
             if frame and viewer in self.viewers:
-                if not viewer.on_their_way:
+                if viewer.on_their_way < SAYS_EVERY:
                     viewer.heard_at = time.monotonic()
                 viewer.place = frame.place
                 viewer.on_their_way += 1
-                await viewer.send(frame.text)
+                await viewer.send(frame)
 
     async def check(self) -> None:
         """Drop who signed out, lost the run, or does not read what is sent."""
         await self._close({viewer for viewer in self.viewers if viewer.too_slow}, TOO_SLOW)
         sessions = {viewer.session: viewer.user for viewer in self.viewers}
-        allowed = await database_sync_to_async(queries.may_watch)(self.run_id, sessions)
+        allowed = await _read(queries.may_watch, self.run_id, sessions)
         await self._close({viewer for viewer in self.viewers if viewer.session not in allowed}, SIGNED_OUT)
 
     async def _close(self, viewers: set[Viewer], code: int) -> None:
@@ -123,7 +131,8 @@ class Hub:
         next_check = time.monotonic() + CHECK_EVERY
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.bell.wait(), CLOCK - SPACING)
+                await asyncio.wait_for(self.bell.wait(), CLOCK)
+            next_push = time.monotonic() + SPACING
             self.bell.clear()
             try:
                 await self.push()
@@ -132,7 +141,7 @@ class Hub:
                     await self.check()
             except DatabaseError as error:  # locked or away: the next look makes up for this one
                 log.warning("Run %s could not be looked at, trying again: %s", self.run_id, error)
-            await asyncio.sleep(SPACING)
+            await asyncio.sleep(max(0.0, next_push - time.monotonic()))
 
     def _broke(self, task: asyncio.Task[None]) -> None:
         """A mistake of ours ends the hub; browsers come back by themselves and open another one."""
@@ -161,6 +170,20 @@ class Hub:
 
 
 _hubs: dict[int, Hub] = {}
+_reader = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hub")
+"""Reads for all hubs: frames wait for no slow page, and one connection stays open while anybody watches."""
+
+
+async def _read(work: Callable[..., T], *arguments: object) -> T:
+    return await asyncio.get_running_loop().run_in_executor(_reader, partial(_done, work, *arguments))
+
+
+def _done(work: Callable[..., T], *arguments: object) -> T:
+    try:
+        return work(*arguments)
+    except DatabaseError:
+        connection.close()  # the next look opens a sound one
+        raise
 
 
 def join(run_id: int, viewer: Viewer) -> Hub:
@@ -182,6 +205,8 @@ def leave(run_id: int, viewer: Viewer) -> None:
     if not hub.viewers:
         del _hubs[run_id]
         hub.stop()
+        if not _hubs:
+            _reader.submit(connection.close)
 
 
 def sockets_of(user: int) -> int:

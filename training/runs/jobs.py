@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 
 from gpu_worker import algorithms
 from gpu_worker.types import Job, Scenario
-from training.models import Agent, Run
+from training.models import LIVING, Agent, Run
+from training.runs import versions
 from training.runs.rows import clean
 
 
@@ -66,14 +67,22 @@ RANGES = {
     "eval_scenarios": Range(1, 10_000),
     "val_scenarios": Range(0, 10_000),
     "keep_checkpoints": Range(1, 1000),
+    "budget": Range(0, 100_000, whole=False),
+    "second_look": Range(0, 1, whole=False),
+    "most_dropped": Range(0, 1, whole=False),
 }
 TEXTS = {"base_model": 300, "system_prompt": 20_000, "judge_model": 200, "rubric": 20_000}
-SWITCHES = ("curriculum",)
+MIX = ("ruler", "checks", "environment", "length", "format")
+SWITCHES = ("curriculum", "control")
 CHOICES = {
     **algorithms.CHOICES,
     "sampler_dtype": ("float32", "bfloat16"),
-    "reward": ("ruler", "checks", "environment"),
+    "reward": ("ruler", "checks", "environment", "mix"),
 }
+
+
+NOT_KNOBS = ("run", "directory", "scenarios", "tools")
+"""What a job holds besides knobs; it has places of its own."""
 
 
 def complaint(config: Mapping[str, Any]) -> str | None:
@@ -88,8 +97,12 @@ def complaint(config: Mapping[str, Any]) -> str | None:
 
 
 def frozen_config(agent: Agent, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Every knob of the job with its value, so that later defaults or edits never change a run."""
+    """Every knob of the job with its value, so that later defaults or edits never change a run.
+
+    The agent's own knobs stand in for defaults; `config` goes before both.
+    """
     from_agent = {
+        **agent.config,
         "environment": agent.environment,
         "system_prompt": agent.system_prompt,
         "base_model": agent.base_model,
@@ -97,15 +110,16 @@ def frozen_config(agent: Agent, config: Mapping[str, Any]) -> dict[str, Any]:
         "rubric": agent.rubric,
     }
     knobs = asdict(Job(run="", **{**from_agent, **config}))
-    return {name: value for name, value in knobs.items() if name not in ("run", "directory", "scenarios")}
+    return {name: value for name, value in knobs.items() if name not in NOT_KNOBS}
 
 
 def frozen_scenarios(agent: Agent) -> list[dict[str, Any]]:
-    """The agent's scenarios as plain data, in the order they were made."""
+    """The agent's scenarios that are not in the bin as plain data, in the order they were made."""
+    living = agent.scenarios.filter(LIVING).order_by("id")
     return [
-        {"id": key, "split": split, "messages": messages, "expect": expect, "tags": tags}
-        for key, split, messages, expect, tags in agent.scenarios.order_by("id").values_list(
-            "key", "split", "messages", "expect", "tags"
+        {"id": key, "split": split, "messages": messages, "expect": expect, "tags": tags, "rubric": rubric}
+        for key, split, messages, expect, tags, rubric in living.values_list(
+            "key", "split", "messages", "expect", "tags", "rubric"
         )
     ]
 
@@ -119,7 +133,8 @@ def job_for(run: Run) -> Job:
     return Job(
         run=run.config["environment"],
         directory=str(settings.RUNS_DIR / str(run.pk) / "checkpoints"),
-        scenarios=tuple(_scenario(value) for value in run.scenarios.values),
+        scenarios=tuple(map(scenario, run.scenarios.values)),
+        tools=versions.plans_of(run.version) if run.version else (),
         **run.config,
     )
 
@@ -137,6 +152,8 @@ def _complaint(knob: str, value: object) -> str | None:
     if knob in SWITCHES:
         told = {"knob": knob, "value": f"{value!r:.40}"}
         return None if isinstance(value, bool) else _("%(knob)s is true or false; it is %(value)s.") % told
+    if knob == "mix":
+        return _mix_complaint(value)
     if knob in CHOICES:
         told = {"knob": knob, "known": ", ".join(CHOICES[knob]), "value": f"{value!r:.40}"}
         return (
@@ -148,11 +165,22 @@ def _complaint(knob: str, value: object) -> str | None:
     return _("There is no knob %(knob)s; there are %(known)s.") % told
 
 
-def _scenario(value: dict[str, Any]) -> Scenario:
+def _mix_complaint(value: object) -> str | None:
+    weight = Range(0, 100, whole=False)
+    if isinstance(value, dict) and all(
+        source in MIX and weight.complaint("mix", given) is None for source, given in value.items()
+    ):
+        return None
+    return _("mix gives each of %(known)s a weight from 0 to 100.") % {"known": ", ".join(MIX)}
+
+
+def scenario(value: dict[str, Any]) -> Scenario:
+    """A scenario from its frozen form."""
     return Scenario(
         id=value["id"],
         split=value["split"],
         messages=tuple(value["messages"]),
         expect=value["expect"],
         tags=tuple(value["tags"]),
+        rubric=value.get("rubric", ""),
     )

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from gpu_worker import types
 from gpu_worker.algorithms import BOUNDS
 
-HIDDEN = {"run", "directory", "scenarios", "system_prompt"}
+HIDDEN = {"run", "directory", "scenarios", "tools", "system_prompt"}
 """Not knobs: names, places and texts that are shown elsewhere."""
 
 
@@ -91,7 +91,10 @@ SHELVES = (
             "lora_alpha",
         ),
     ),
-    (gettext_lazy("Reward"), ("reward", "judge_model", "rubric")),
+    (
+        gettext_lazy("Reward"),
+        ("reward", "mix", "judge_model", "rubric", "second_look", "control", "most_dropped", "budget"),
+    ),
     (
         gettext_lazy("Measuring and keeping"),
         (
@@ -129,9 +132,10 @@ def knobs(config: dict[str, Any]) -> list[Knob]:
     for field in fields(types.Job):
         if field.name in HIDDEN or field.name not in sentences():
             continue
-        required = field.default is MISSING
-        value = config.get(field.name, None if required else field.default)
-        changed = not required and value != field.default
+        required = field.default is MISSING and field.default_factory is MISSING
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        value = config.get(field.name, None if required else default)
+        changed = not required and value != default
         sentence = _(sentences()[field.name])
         shown.append(Knob(field.name, value, sentence, changed, _written(field.name, value, config)))
     return shown
@@ -143,4 +147,6 @@ def _written(name: str, value: Any, config: dict[str, Any]) -> str:
     if value is None and name in ("clip_low", "clip_high"):
         low, high = BOUNDS[config.get("loss", types.Job.loss)]
         return _("%(bound)s, the loss's own") % {"bound": f"{low if name == 'clip_low' else high:g}"}
+    if isinstance(value, dict):
+        return ", ".join(f"{part} {weight:g}" for part, weight in value.items()) or "–"
     return "–" if value in (None, "") else str(value)

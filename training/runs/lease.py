@@ -48,13 +48,34 @@ class Lease:
         return Run.objects.filter(pk=self.run_id, epoch=self.epoch)
 
 
-def claim(run_id: int) -> Lease | None:
-    """Take a queued run, or one whose owner is gone; None when there is nothing to take."""
+def claim_next() -> Lease | None:
+    """Take the run that is first in line; None when nobody waits.
+
+    A line that is reordered, or that another worker takes from, meanwhile is looked at again.
+    """
+    missed: set[tuple[int, int]] = set()
+    while True:
+        line = [place for place in _line() if place not in missed]
+        if not line:
+            return None
+        claimed = claim(*line[0])
+        if claimed is not None:
+            return claimed
+        missed.add(line[0])
+
+
+def claim(run_id: int, epoch: int | None = None) -> Lease | None:
+    """Take a queued run, or one whose owner is gone; None when there is nothing to take.
+
+    With `epoch`, only as it was then: a run that was claimed or moved in line since has a higher one.
+    """
     seen = Run.objects.filter(pk=run_id).filter(claimable()).first()
     if seen is None:
         seen = Run.objects.filter(pk=run_id, state__in=Run.ACTIVE).first()
         if seen is None or owner_lives(seen.worker):
             return None
+    if epoch is not None and seen.epoch != epoch:
+        return None
     if seen.attempts >= MOST_ATTEMPTS:
         _give_up(seen)
         return None
@@ -98,10 +119,18 @@ def release(lease: Lease) -> None:
 
 
 def waiting() -> list[int]:
-    """Runs that should be worked on and are not, oldest first."""
-    ids = list(Run.objects.filter(claimable()).order_by("queued_at", "id").values_list("id", flat=True))
-    held = Run.objects.filter(state__in=Run.ACTIVE).exclude(id__in=ids).values_list("id", "worker")
-    return ids + [run_id for run_id, worker in held if not owner_lives(worker)]
+    """Runs that should be worked on and are not, first in line first."""
+    return [run_id for run_id, _ in _line()]
+
+
+def _line() -> list[tuple[int, int]]:
+    """Those runs, each with its epoch; ones that were begun already come first."""
+    rows = Run.objects.filter(claimable()).order_by("queued_at", "id").values_list("id", "epoch", "state")
+    free = list(rows)
+    held = Run.objects.filter(state__in=Run.ACTIVE).exclude(id__in=[row[0] for row in free])
+    dead = [row[:2] for row in held.values_list("id", "epoch", "worker") if not owner_lives(row[2])]
+    begun = [row[:2] for row in free if row[2] != Run.State.QUEUED]
+    return [*dead, *begun, *(row[:2] for row in free if row[2] == Run.State.QUEUED)]
 
 
 class Heartbeat:

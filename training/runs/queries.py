@@ -11,12 +11,12 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from training.models import Event, Group, Run, StepMetrics
-from training.runs import condition, learner, words
+from training.models import Event, Group, Run, StepMetrics, Trajectory
+from training.runs import condition, learner, line, words
 from training.runs.condition import Steps
 from training.runs.eta import Remaining, remaining
 from training.runs.sparkline import Sparkline, sparkline
@@ -115,7 +115,7 @@ def runs_of(user: User) -> QuerySet[Run]:
 
 def home_mark(user: User) -> str:
     """Changes whenever the home page would look different; costs one query."""
-    columns = ("pk", "name", "state", "wish", "step", "finished_at")
+    columns = ("pk", "name", "state", "wish", "step", "queued_at", "finished_at")
     return hashlib.sha256(repr(list(runs_of(user).values_list(*columns)[:200])).encode()).hexdigest()[:12]
 
 
@@ -126,7 +126,7 @@ def home(user: User) -> dict[str, Any]:
     return {
         "mark": home_mark(user),
         "running": [_run_card(run) for run in active],
-        "queued": [_run_card(run) for run in runs.filter(state=Run.State.QUEUED).order_by("queued_at")],
+        "queued": line.waiting(user),
         "over": [_run_card(run) for run in runs.filter(state__in=Run.OVER).order_by("-id")[:30]],
     }
 
@@ -163,7 +163,8 @@ def _percent(run: Run) -> int:
 def head_key(run: Run) -> tuple[object, ...]:
     """Changes when the head of a run's page must be drawn again; the same in every language."""
     shown = (run.state, run.wish, run.step, run.steps, run.error, bool(run.summary))
-    return (*shown, condition.silent(run), condition.stalled(run), *sorted(run.progress.items()))
+    in_line = line.place_of(run) if run.state == Run.State.QUEUED else 0
+    return (*shown, in_line, condition.silent(run), condition.stalled(run), *sorted(run.progress.items()))
 
 
 def status(run: Run, steps: Steps) -> Status:
@@ -171,7 +172,7 @@ def status(run: Run, steps: Steps) -> Status:
     training = run.state == Run.State.TRAINING
     return Status(
         run=run,
-        happening=words.happening(run),
+        happening=(run.state == Run.State.QUEUED and line.words_of(run)) or words.happening(run),
         headline=words.headline(run),
         doing=str(words.DOING.get(progress.get("what", ""), "")),
         done=progress.get("done", 0),
@@ -254,9 +255,14 @@ def _groups(ids: Iterable[int]) -> dict[int, Group]:
     wanted = set(ids)
     found: dict[int, Group] = {}
     if wanted:
-        tries = Group.objects.prefetch_related("trajectories")
-        found = tries.in_bulk(wanted)
+        found = _for_cards().in_bulk(wanted)
     return found
+
+
+def _for_cards() -> QuerySet[Group]:
+    """Groups with what their cards draw of each try, and no long column."""
+    tries = Trajectory.objects.only("group_id", "index", "reward", "success")
+    return Group.objects.defer("tools", "rubric").prefetch_related(Prefetch("trajectories", queryset=tries))
 
 
 def curve_row(event: Event) -> dict[str, Any]:
@@ -277,7 +283,7 @@ def curve_row(event: Event) -> dict[str, Any]:
 
 def groups_page(run: Run, *, label: str, step: int | None, before: int | None) -> list[Group]:
     """A page of a run's groups, newest first; `before` is the id the page before ended with."""
-    groups = Group.objects.filter(run=run).prefetch_related("trajectories")
+    groups = _for_cards().filter(run=run)
     if label:
         groups = groups.filter(label=label)
     if step is not None:

@@ -27,8 +27,13 @@ from gpu_worker.types import (
     StepDone,
     Wish,
 )
-from training.models import Checkpoint, Event, Run, Score, StepMetrics, Trajectory, TrajectoryRecord
-from training.runs import events, rows
+from training.models import (
+    Checkpoint,
+    Run,
+    StepMetrics,
+    Trajectory,
+)
+from training.runs import bulk, events, rows
 from training.runs.lease import Lease, LeaseLost
 from training.serving.services import deploy_run
 
@@ -70,17 +75,19 @@ class Recorder:
         self.last_report = time.monotonic()
         if isinstance(report, Progress) and self.last_report - self._progress_at < PROGRESS_EVERY:
             return self._wish
-        self._wish = self._in_thread(lambda: self._store(report))
+        self._wish = self.in_thread(lambda: self._store(report))
         return self._wish
 
     def end(self, state: object, key: str, level: str = "", text: str = "", **columns: Any) -> None:
         """Write the last state under this lease, with a line in the log if there is something to say."""
-        self._in_thread(lambda: self._end(state, key, level, text, columns))
+        self.in_thread(lambda: self._end(state, key, level, text, columns))
 
-    def _in_thread(self, work: Callable[[], T]) -> T:
+    def in_thread(self, work: Callable[[], T]) -> T:
+        """Database work of the run, done where all of it is done while the loop waits."""
         return self._thread.submit(patiently, work).result()
 
     def _store(self, report: Report) -> Wish:
+        wish: str | None = None
         if isinstance(report, Progress):
             self._progress_at = time.monotonic()
             shown = {"what": report.what, "done": report.done, "total": report.total}
@@ -88,25 +95,28 @@ class Recorder:
         else:
             key = key_of(report, self._lease.epoch)
             with transaction.atomic():
-                if not Event.objects.filter(run_id=self._lease.run_id, key=key).exists():
-                    self._store_new(report, key)
-        wish = self._lease.row().values_list("wish", flat=True).first()
+                if not events.known(self._lease.run_id, key):
+                    wish = self._store_new(report, key)
+        if wish is None:
+            wish = self._lease.row().values_list("wish", flat=True).first()
         if wish is None:
             raise LeaseLost
         events.ring(self._lease.run_id)
         return WISHES[wish]
 
-    def _store_new(self, report: Report, key: str) -> None:
+    def _store_new(self, report: Report, key: str) -> str | None:
+        """Write what a report tells; the wish, where it was read on the way."""
         run_id = self._lease.run_id
         match report:
             case PhaseChanged(phase, step):
                 self._fenced(state=STATES[phase], progress={}, step=step or F("step"))
                 events.append(run_id, "state", key, {"state": STATES[phase]})
             case GroupJudged(group, _, label):
-                self._fenced(attempts=0)
+                seq, wish = self._fenced_with_news()
                 group_id = save_group(run_id, report)
                 place = {"label": label, "step": group.step, "index": group.index}
-                events.append(run_id, "group", key, {"group_id": group_id, **place})
+                events.put(run_id, seq, "group", key, {"group_id": group_id, **place})
+                return wish
             case GroupDropped(step, index, scenario_id, reason):
                 self._fenced()
                 what = {"step": step, "index": index, "scenario": scenario_id, "reason": reason}
@@ -126,6 +136,7 @@ class Recorder:
             case Log(level, text):
                 self._fenced()
                 events.append(run_id, "log", key, {"level": level, "text": rows.clean(text)})
+        return None
 
     def _end(self, state: object, key: str, level: str, text: str, columns: dict[str, Any]) -> None:
         epoch, run_id = self._lease.epoch, self._lease.run_id
@@ -143,6 +154,22 @@ class Recorder:
         """Change the run's row, which also locks it, if the lease still holds, and note the time."""
         if not self._lease.row().filter(state__in=Run.ACTIVE).update(reported_at=Now(), **columns):
             raise LeaseLost
+
+    def _fenced_with_news(self) -> tuple[int, str]:
+        """The same for a group, of which there are many: in one statement with the next event's number."""
+        now = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')" if connection.vendor == "sqlite" else "NOW()"
+        with connection.cursor() as cursor:
+            cursor.execute(_FENCE.format(now=now), [self._lease.run_id, self._lease.epoch, *Run.ACTIVE])
+            row = cursor.fetchone()
+        if row is None:
+            raise LeaseLost
+        return row[0], row[1]
+
+
+_FENCE = """
+    UPDATE training_run SET reported_at = {now}, attempts = 0, last_seq = last_seq + 1
+    WHERE id = %s AND epoch = %s AND state IN (%s, %s, %s, %s) RETURNING last_seq, wish
+"""
 
 
 def key_of(report: Report, epoch: int) -> str:
@@ -164,15 +191,18 @@ def key_of(report: Report, epoch: int) -> str:
 
 
 def save_group(run_id: int, report: GroupJudged) -> int:
-    """Write a group with its tries, records and scores; returns its id."""
-    group = rows.group_row(run_id, report)
-    group.save(force_insert=True)
+    """Write a group with its tries, records and scores; returns its id. Needs a writing transaction."""
     tries = report.group.trajectories
-    trajectories = Trajectory.objects.bulk_create(rows.trajectory_row(group, t) for t in tries)
-    pairs = list(zip(trajectories, tries, strict=True))
-    TrajectoryRecord.objects.bulk_create(rows.record_row(row, t) for row, t in pairs)
-    Score.objects.bulk_create(score for row, t in pairs for score in rows.score_rows(row, t))
-    return int(group.pk)
+    (group_id,) = rows.GROUPS.new_ids(1)
+    group = rows.group_row(group_id, run_id, report)
+    pairs = list(zip(rows.TRIES.new_ids(len(tries)), tries, strict=True))
+    now = bulk.now()
+    rows.GROUPS.insert([group])
+    rows.TRIES.insert(rows.try_row(pk, group, one) for pk, one in pairs)
+    rows.RECORDS.insert(rows.record_row(pk, one) for pk, one in pairs)
+    rows.TOOLS.insert(row for pk, one in pairs for row in rows.tool_rows(pk, run_id, one))
+    rows.SCORES.insert(row for pk, one in pairs for row in rows.score_rows(pk, one, now))
+    return group_id
 
 
 def save_step(run_id: int, report: StepDone, values: dict[str, Any]) -> None:

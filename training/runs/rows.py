@@ -1,72 +1,107 @@
-"""Reports of the loop as unsaved rows. What models, tools and judges said is cleaned here, once.
+"""Reports of the loop as rows. What models, tools and judges said is cleaned here, once.
 
-Transactions, order and fencing are the recorder's business.
+Groups and tries come by the hundred while the agent learns, so they are tuples for `bulk`, in the order of
+the columns of their table. Transactions, order and fencing are the recorder's business.
 """
 
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from gpu_worker.types import Evaluation, GroupJudged, Segment, Trajectory
+from gpu_worker.types import Evaluation, GroupJudged, Message, Segment, Trajectory
+from judging.checks import text_of
+from judging.transcripts import is_error
 from training import models
-from training.runs import intervals
+from training.runs import bulk, intervals
+from training.runs.bulk import Table, Values
 
 LONGEST_LINE = 2000
 """Characters of a prompt, answer or explanation kept for lists."""
 
+GROUPS = Table(
+    models.Group,
+    ("id", "run_id", "label", "split", "step", "index", "scenario_key", "prompt", "tools", "judge")
+    + ("judging", "rubric", "tries", "successes", "mean_reward", "best_reward", "tied", "created_at"),
+)
+TRIES = Table(
+    models.Trajectory,
+    ("id", "group_id", "run_id", "label", "step", "scenario_key", "index", "ended", "note", "turns")
+    + ("sampled_tokens", "calls", "failed_calls", "reward", "success", "answer", "policy_step"),
+)
+RECORDS = Table(models.TrajectoryRecord, ("trajectory_id", "messages", "segments"))
+TOOLS = Table(models.TrajectoryTool, ("trajectory_id", "run_id", "tool"))
+SCORES = Table(models.Score, ("trajectory_id", "source", "value", "explanation", "use", "created_at"))
 
-def group_row(run_id: int, report: GroupJudged) -> models.Group:
+
+def group_row(pk: int, run_id: int, report: GroupJudged) -> Values:
+    """Of GROUPS."""
     group = report.group
     rewards = group.rewards or (0.0,)
-    return models.Group(
-        run_id=run_id,
-        label=report.label,
-        split=report.split,
-        step=group.step,
-        index=group.index,
-        scenario_key=clean(group.scenario.id)[:80],
-        prompt=_said_by("user", group.scenario.messages),
-        tools=plain([asdict(tool) for tool in group.tools]),
-        judge=clean(group.judge)[:200],
-        tries=len(group.trajectories),
-        successes=sum(t.success for t in group.trajectories),
-        mean_reward=finite(sum(rewards) / len(rewards)) or 0.0,
-        best_reward=finite(max(rewards)) or 0.0,
-        tied=report.tied,
+    return (
+        pk,
+        run_id,
+        report.label,
+        report.split,
+        group.step,
+        group.index,
+        clean(group.scenario.id)[:80],
+        _said_by("user", group.scenario.messages),
+        as_json([asdict(tool) for tool in group.tools]),
+        clean(group.judge)[:200],
+        as_json(asdict(group.judging) if group.judging else {}),
+        clean(group.scenario.rubric),
+        len(group.trajectories),
+        sum(t.success for t in group.trajectories),
+        finite(sum(rewards) / len(rewards)) or 0.0,
+        finite(max(rewards)) or 0.0,
+        report.tied,
+        bulk.now(),
     )
 
 
-def trajectory_row(group: models.Group, trajectory: Trajectory) -> models.Trajectory:
-    return models.Trajectory(
-        group=group,
-        index=trajectory.index,
-        ended=trajectory.ended,
-        note=clean(trajectory.note)[:LONGEST_LINE],
-        turns=trajectory.turns,
-        sampled_tokens=sum(sum(segment.mask) for segment in trajectory.segments),
-        reward=finite(trajectory.reward) or 0.0,
-        success=trajectory.success,
-        answer=_said_by("assistant", trajectory.messages[::-1]),
-        policy_step=trajectory.policy_step,
+def try_row(pk: int, group: Values, trajectory: Trajectory) -> Values:
+    """Of TRIES; `group` is a row of GROUPS."""
+    group_id, run_id, label, _split, step, _index, scenario_key = group[:7]
+    messages = trajectory.messages
+    results = [text_of(message) for message in messages if message.get("role") == "tool"]
+    return (
+        pk,
+        group_id,
+        run_id,
+        label,
+        step,
+        scenario_key,
+        trajectory.index,
+        trajectory.ended,
+        clean(trajectory.note)[:LONGEST_LINE],
+        trajectory.turns,
+        sum(sum(segment.mask) for segment in trajectory.segments),
+        len(_called(messages)),
+        sum(map(is_error, results)),
+        finite(trajectory.reward) or 0.0,
+        bool(trajectory.success),
+        _said_by("assistant", messages[::-1]),
+        trajectory.policy_step,
     )
 
 
-def record_row(row: models.Trajectory, trajectory: Trajectory) -> models.TrajectoryRecord:
-    return models.TrajectoryRecord(
-        trajectory=row,
-        messages=[plain(message) for message in trajectory.messages],
-        segments=[_segment(segment) for segment in trajectory.segments],
-    )
+def record_row(pk: int, trajectory: Trajectory) -> Values:
+    """Of RECORDS."""
+    return pk, as_json(trajectory.messages), as_json([_segment(one) for one in trajectory.segments])
 
 
-def score_rows(row: models.Trajectory, trajectory: Trajectory) -> list[models.Score]:
+def tool_rows(pk: int, run_id: int, trajectory: Trajectory) -> list[Values]:
+    """Of TOOLS: one for each tool it called."""
+    names = dict.fromkeys(clean(name)[:80] for name in _called(trajectory.messages))
+    return [(pk, run_id, name) for name in names]
+
+
+def score_rows(pk: int, trajectory: Trajectory, now: object) -> list[Values]:
+    """Of SCORES."""
     return [
-        models.Score(
-            trajectory=row,
-            source=score.source,
-            value=finite(score.value) or 0.0,
-            explanation=clean(score.explanation)[:LONGEST_LINE],
-        )
+        (pk, score.source, finite(score.value) or 0.0, clean(score.explanation)[:LONGEST_LINE], "", now)
         for score in trajectory.scores
     ]
 
@@ -90,6 +125,8 @@ def evaluation_row(run_id: int, evaluation: Evaluation) -> models.Evaluation:
 
 def clean(text: str) -> str:
     """Text that every database takes: no NUL, no half of a surrogate pair."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
@@ -113,12 +150,37 @@ def plain(value: Any) -> Any:
             return value
 
 
-def _segment(segment: Segment) -> dict[str, list[Any]]:
+def as_json(value: Any) -> str:
+    """`plain(value)` as JSON. Nearly all data is plain already, and is then walked through but once."""
+    try:
+        text = _encoded(value)
+        text.encode()
+    except ValueError:  # a number that JSON does not know, or half of a surrogate pair
+        return _encoded(plain(value))
+    return text if _NUL not in text else _encoded(plain(value))
+
+
+_NUL = "\\u0000"
+_encoded = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
+
+
+def _segment(segment: Segment) -> dict[str, Any]:
     return {
-        "ids": list(segment.ids),
-        "logprobs": [finite(round(logprob, 6)) for logprob in segment.logprobs],
-        "mask": [int(sampled) for sampled in segment.mask],
+        "ids": segment.ids,
+        "logprobs": [round(logprob, 6) for logprob in segment.logprobs],
+        "mask": list(map(int, segment.mask)),
     }
+
+
+def _called(messages: Sequence[Message]) -> list[str]:
+    """The name of every tool call made; arguments are not read."""
+    return [
+        str(call.get("function", call).get("name", ""))
+        for message in messages
+        for call in message.get("tool_calls") or ()
+    ]
 
 
 def _said_by(role: str, messages: tuple[dict[str, Any], ...]) -> str:

@@ -5,6 +5,7 @@ follows is only a hint: if it is lost, the reconciler sends another.
 """
 
 import hashlib
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +16,11 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from gpu_worker.environments import ENVIRONMENTS
-from training.models import Agent, Run, RunScenarios, Scenario
-from training.runs import base_models, events, jobs, tasks
+from gpu_worker.types import AUTHORED
+from training.authoring.launch import estimate
+from training.judges import rubrics
+from training.models import LIVING, Agent, Run, RunScenarios, Scenario
+from training.runs import base_models, events, fitness, jobs, tasks, versions
 
 DEMO = "order_desk"
 COUNTS = {"train": 800, "val": 48, "test": 200}
@@ -32,21 +36,25 @@ def start_run(*, owner: User, agent: Agent, name: str, config: Mapping[str, Any]
 
     Raises Refused for a name that is taken, a knob out of range or a base model that cannot be trained.
     """
-    key = hashlib.sha256(f"{owner.pk}:{request_id}".encode()).hexdigest()
+    key = _request_key(owner, request_id)
     earlier = Run.objects.filter(request_id=key).first()
     if earlier:
         return earlier
     name = name.strip()
-    _refuse_if_unfit(owner, agent, name, config)
     try:
+        _refuse_if_unfit(owner, agent, name, config)
         with transaction.atomic():
-            run = _create_run(owner, agent, name, config, key)
-    except IntegrityError:  # another request was faster: the same one, or one for the same name
+            return _create_run(owner, agent, name, config, key)
+    except (IntegrityError, Refused) as refused:  # another request may have been faster: perhaps the same one
         earlier = Run.objects.filter(request_id=key).first()
-        if earlier is None:
-            raise Refused(_taken(name)) from None
-        return earlier
-    return run
+        if earlier is not None:
+            return earlier
+        raise Refused(_taken(name) if isinstance(refused, IntegrityError) else str(refused)) from None
+
+
+def started_by(*, owner: User, request_id: str) -> Run | None:
+    """The run that this request has started already."""
+    return Run.objects.filter(request_id=_request_key(owner, request_id)).first()
 
 
 def start_demo(*, owner: User) -> Run:
@@ -60,13 +68,20 @@ def agent_for(*, owner: User, environment: str) -> Agent:
     """The owner's agent for an environment that comes with ArtWeb, made with its scenarios if need be."""
     world = ENVIRONMENTS[environment]
     with transaction.atomic():
-        agent, fresh = Agent.objects.get_or_create(
+        User.objects.select_for_update().get(pk=owner.pk)  # two who ask at once get the same agent
+        own = Agent.objects.filter(owner=owner)
+        found = own.filter(environment=environment, template="", deleted_at=None).first()
+        if found is not None:
+            return found
+        taken = set(own.values_list("name", flat=True))
+        names = (f"{world.title} {number}" if number > 1 else world.title for number in itertools.count(1))
+        agent = Agent.objects.create(
             owner=owner,
-            name=world.title,
-            defaults={"environment": environment, "system_prompt": world.system_prompt},
+            name=next(name for name in names if name not in taken),
+            environment=environment,
+            system_prompt=world.system_prompt,
         )
-        if fresh:
-            Scenario.objects.bulk_create(_scenarios(agent, environment))
+        Scenario.objects.bulk_create(_scenarios(agent, environment))
     return agent
 
 
@@ -107,20 +122,28 @@ def resume_run(run: Run) -> None:
     events.ring(run.pk)
 
 
+def _request_key(owner: User, request_id: str) -> str:
+    return hashlib.sha256(f"{owner.pk}:{request_id}".encode()).hexdigest()
+
+
 def _refuse_if_unfit(owner: User, agent: Agent, name: str, config: Mapping[str, Any]) -> None:
     if agent.owner_id != owner.pk:
         raise Refused(_("There is no such agent."))
     if not 1 <= len(name) <= 80 or not name.isprintable():
         raise Refused(_("A run's name has 1 to 80 visible characters."))
-    base_model = config.get("base_model", agent.base_model)
-    found = jobs.complaint(config) or base_models.complaint(str(base_model))
+    base_model = config.get("base_model", agent.config.get("base_model", agent.base_model))
+    found = (
+        jobs.complaint({**agent.config, **config})
+        or base_models.complaint(str(base_model))
+        or fitness.complaint(agent)
+    )
     if found:
         raise Refused(found)
-    if agent.environment not in ENVIRONMENTS:
+    if agent.environment not in (*ENVIRONMENTS, AUTHORED):
         known = {"name": agent.environment, "known": ", ".join(ENVIRONMENTS)}
         raise Refused(_("There is no environment %(name)s; there are %(known)s.") % known)
     for split in ("train", "test"):
-        if not agent.scenarios.filter(split=split).exists():
+        if not agent.scenarios.filter(LIVING, split=split).exists():
             lacking = {"agent": agent.name, "split": split}
             raise Refused(_("%(agent)s has no %(split)s scenarios; add some before you train it.") % lacking)
     if Run.objects.filter(owner=owner, name=name).exists():
@@ -129,14 +152,17 @@ def _refuse_if_unfit(owner: User, agent: Agent, name: str, config: Mapping[str, 
 
 def _create_run(owner: User, agent: Agent, name: str, config: Mapping[str, Any], key: str) -> Run:
     knobs = jobs.frozen_config(agent, config)
+    rubrics.keep(agent, author=owner)
     run = Run.objects.create(
         owner=owner,
         agent=agent,
+        version=versions.freeze(agent),
         name=name,
         state=Run.State.QUEUED,
         config=knobs,
         request_id=key,
         steps=knobs["steps"],
+        estimate=estimate.of(agent, config).as_json(),
         queued_at=Now(),
     )
     RunScenarios.objects.create(run=run, values=jobs.frozen_scenarios(agent))

@@ -6,12 +6,14 @@ from statistics import median
 from django.utils.translation import gettext as _
 
 from training.runs.casebook import LATEST, Facts, Figures, Finding
-from training.runs.trend import trend
+from training.runs.trend import slope, trend
 from training.templatetags.figures import percent, score, signed
 
 HACKING_WINDOWS = (10, 40)
-REWARD_RISE, CHECKS_FALL = 0.1, 0.05
-"""By how much, at least, over a window: small drifts are found in every long run."""
+JUDGE_RISE, CHECKS_FALL, APART = 0.1, 0.05, 0.2
+"""By how much, at least, over a window, each and from each other: small drifts are in every long run."""
+EACH, TOGETHER = 2.0, 3.0
+"""So many times what chance alone would do."""
 DROPPED = 0.2
 TIED = 0.8
 TRUNCATED = 0.25
@@ -20,25 +22,34 @@ FLAT_STEPS, FLAT = 20, 0.03
 
 
 def hacking(figures: Figures, facts: Facts) -> Iterator[Finding]:
+    """The judge likes the tries better and better while the checks fail more and more.
+
+    Told within ten steps of a judge's mean that rises by 0.2 while the checks fall by 0.1.
+    """
     for window in HACKING_WINDOWS:
         pairs = [
-            (reward, checks)
+            (judged, checks)
             for row in figures.steps[-window:]
-            if (reward := row.get("reward")) is not None and (checks := row.get("checks")) is not None
+            if (judged := row.get("ruler", row.get("reward"))) is not None
+            and (checks := row.get("checks")) is not None
         ]
         if len(pairs) < window:
             return
-        earned, checked = (trend(values) for values in zip(*pairs, strict=True))
-        if earned.rises and checked.falls and earned.change >= REWARD_RISE and checked.change <= -CHECKS_FALL:
-            told = {"steps": window, "reward": signed(earned.change), "checks": signed(checked.change)}
+        judge, checked = (slope(values) for values in zip(*pairs, strict=True))
+        apart = slope([judged - checks for judged, checks in pairs])
+        up = judge.change >= max(JUDGE_RISE, EACH * judge.chance)
+        down = -checked.change >= max(CHECKS_FALL, EACH * checked.chance)
+        if up and down and apart.change >= max(APART, TOGETHER * apart.chance):
+            told = {"steps": window, "judge": signed(judge.change), "checks": signed(checked.change)}
             yield Finding(
                 "hacking",
                 "alarm",
-                _("The reward rises while the checks fall."),
-                _("Over the last %(steps)s steps: reward %(reward)s, checks %(checks)s.") % told,
+                _("The judge's scores rise while the checks fall."),
+                _("Over the last %(steps)s steps: judge %(judge)s, checks %(checks)s.") % told,
                 _(
-                    "The agent has probably found out how to please the judge. Stop and read the best tries, "
-                    "then say in the rubric what they get wrong, or let the checks be the reward."
+                    "The agent has probably found out how to please the judge. Pause the run and read the "
+                    "tries with the best scores. Then say in the rubric what they get wrong, let the checks "
+                    "be a part of the reward, or go on from a checkpoint before the scores parted."
                 ),
                 "reward",
             )

@@ -1,6 +1,7 @@
 """What travels through the queue: ids, and nothing else. Also what a Celery worker does when it starts."""
 
 import logging
+import os
 import signal
 
 from celery import shared_task
@@ -11,13 +12,19 @@ from training.runs import lease, processes, reconciler
 
 log = logging.getLogger(__name__)
 
+TRAINS = os.environ.get("ARTWEB_WORKER", "gpu") != "desk"
+"""Whether this process, if it is a Celery worker, trains; the desk only does errands."""
+
 
 @shared_task(name="training.train")
 def train(run_id: int) -> None:
-    """Train a run, unless somebody already does. A second delivery leaves without effect."""
+    """Train the run that is first in line, whichever the message was about; none, if all are taken.
+
+    The line may have been reordered since, and each waiting run has sent a message of its own.
+    """
     from training.runs import worker  # loads torch, which the web process never does
 
-    claimed = lease.claim(run_id)
+    claimed = lease.claim_next()
     if claimed is not None:
         worker.work(claimed)
 
@@ -32,13 +39,15 @@ def send(run_id: int) -> None:
 
 @worker_ready.connect
 def look_for_waiting_runs(**signal_data: object) -> None:
-    reconciler.start(send)
+    if TRAINS:
+        reconciler.start(send)
 
 
 @worker_process_init.connect
 def get_ready_to_train(**signal_data: object) -> None:
     """A pool child never outlives its parent, and has loaded torch before its first run arrives."""
     processes.die_with_parent(signal.SIGKILL)
-    from training.runs import worker
+    if TRAINS:
+        from training.runs import worker
 
-    worker.warm_up()
+        worker.warm_up()

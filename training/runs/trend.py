@@ -26,6 +26,28 @@ class Trend:
         return self.sure and self.change < 0
 
 
+@dataclass(frozen=True)
+class Slope:
+    """How much the values changed over their window, and how much chance alone would (one deviation)."""
+
+    change: float
+    chance: float
+
+
+def slope(values: Sequence[float]) -> Slope:
+    """The median slope, and what the scatter about a straight line lets one expect of a flat one."""
+    count = len(values)
+    if count < 3:
+        return Slope(0.0, 0.0)
+    places = [place - (count - 1) / 2 for place in range(count)]
+    spread = sum(place * place for place in places)
+    middle = sum(values) / count
+    steepness = sum(place * value for place, value in zip(places, values, strict=True)) / spread
+    left = [value - middle - steepness * place for place, value in zip(places, values, strict=True)]
+    scatter = sqrt(sum(one * one for one in left) / (count - 2))
+    return Slope(trend(values).change, scatter * (count - 1) / sqrt(spread))
+
+
 def trend(values: Sequence[float]) -> Trend:
     """The median of all slopes between two values (Theil 1950, Sen 1968) times the window's length.
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from training.access import run_of
 from training.models import Run
-from training.runs import condition, queries, services, words
+from training.runs import condition, foretold, queries, services, words
 from training.runs.algorithm import phrases
 from training.runs.knobs import shelves
 from training.runs.learner import CHARTS, COLUMNS
@@ -64,6 +64,7 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
             "run": found,
             "status": queries.status(found, steps),
             "findings": condition.diagnosis(found, steps),
+            "foretold": foretold.of(found),
             "spending": spending(found, list(steps.values())),
             "fold": fold,
             "latest": fold.latest,
@@ -80,8 +81,9 @@ def run(request: HttpRequest, run_id: int) -> HttpResponse:
 @require_safe
 @login_required
 def offer(request: HttpRequest, run_id: int) -> HttpResponse:
-    """The endpoint's part of the page, fetched when a run that is being watched is done."""
-    return render(request, "runs/_offer.html", {"run": run_of(request, run_id)})
+    """What a run that is being watched shows once it is done: the endpoint's part, and what was foretold."""
+    found = run_of(request, run_id)
+    return render(request, "runs/_finished.html", {"run": found, "foretold": foretold.of(found)})
 
 
 @require_safe

@@ -70,6 +70,9 @@ SOURCES = {
     "ruler": pgettext_lazy("score source", "Judge (RULER)"),
     "checks": pgettext_lazy("score source", "Checks"),
     "environment": pgettext_lazy("score source", "Environment"),
+    "mix": pgettext_lazy("score source", "Mix"),
+    "length": pgettext_lazy("score source", "Length"),
+    "format": pgettext_lazy("score source", "Format"),
     "human": pgettext_lazy("score source", "Person"),
 }
 

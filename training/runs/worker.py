@@ -22,6 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.db import OperationalError  # noqa: E402
 from django.db.models.functions import Now  # noqa: E402
 
@@ -31,23 +32,56 @@ from gpu_worker.crew import SamplerLost, players  # noqa: E402
 from gpu_worker.engines.embedded.directory import ModelError, locate  # noqa: E402
 from gpu_worker.engines.embedded.engine import EmbeddedEngine  # noqa: E402
 from gpu_worker.environments import ENVIRONMENTS  # noqa: E402
+from gpu_worker.environments.authored import Authored  # noqa: E402
+from gpu_worker.tools.plans import PlanError  # noqa: E402
+from gpu_worker.tools.python.signature import CodeError  # noqa: E402
+from gpu_worker.tools.tables import TableError  # noqa: E402
 from gpu_worker.trainers.full import FullTrainer  # noqa: E402
 from gpu_worker.trainers.lora import LoraTrainer  # noqa: E402
-from gpu_worker.types import Job, Record, Report, Summary, Wish  # noqa: E402
+from gpu_worker.types import (  # noqa: E402
+    AUTHORED,
+    Corrected,
+    Environment,
+    Job,
+    Record,
+    Report,
+    Summary,
+    TooFewJudged,
+    Wish,
+)
 from judging.judge import judge_for  # noqa: E402
 from judging.llm import Refused  # noqa: E402
+from judging.spending import BudgetSpent, Purse  # noqa: E402
+from training.judges import providers  # noqa: E402
 from training.models import Run  # noqa: E402
-from training.runs import headline, jobs, lease, rows  # noqa: E402
+from training.runs import budget, corrections, headline, jobs, lease, mcp_programs, rows  # noqa: E402
+from training.runs.outside import outside_for  # noqa: E402
 from training.runs.recorder import Recorder  # noqa: E402
+from training.secrets import SecretRefused  # noqa: E402
 
 log = logging.getLogger(__name__)
 
 STALLED_AFTER = 1800.0
 """Seconds without a report after which a trainer counts as hung and gives up its lease."""
+NICENESS = 10
+"""How far training stands back when a page or a socket wants a core."""
 LOST = 75
 """Exit status of a worker that leaves its run to whoever finds it."""
 ENDED = {"done": Run.State.DONE, "paused": Run.State.PAUSED, "stopped": Run.State.CANCELLED}
 WISHED = {"pause": Run.State.PAUSED, "stop": Run.State.CANCELLED}
+
+IN_WORDS = (
+    ModelError,
+    DiskFull,
+    Refused,
+    PlanError,
+    TableError,
+    CodeError,
+    SecretRefused,
+    providers.NoProvider,
+    mcp_programs.Unreadable,
+)
+"""Errors that say themselves what went wrong and what to do."""
 
 Watch = Callable[[Report], None]
 
@@ -67,7 +101,7 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
                 lease.Heartbeat(claimed, lambda: _alive(recorder), _leave) as heartbeat,
                 _released_when_told_to_leave(claimed, heartbeat),
             ):
-                summary = _play(jobs.job_for(run), _watched(recorder, watch))
+                summary = _play(run, _watched(recorder, watch), _corrected(recorder, run))
             _finish(recorder, run, summary)
         except lease.LeaseLost:
             log.warning("Run %s belongs to another worker now.", claimed.run_id)
@@ -77,6 +111,14 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
         except KeyboardInterrupt:
             recorder.end(Run.State.PAUSED, "interrupted")
             raise
+        except BudgetSpent as spent:
+            sentence = budget.reason(run, str(spent))
+            recorder.end(Run.State.PAUSED, "budget", "warning", sentence, error=sentence)
+            return None
+        except TooFewJudged as lost:
+            sentence = f"{lost} Look at the judge, then press Resume: the step is played again."
+            recorder.end(Run.State.PAUSED, "judge", "warning", sentence, error=sentence)
+            return None
         except Exception as error:
             _fail(recorder, error)
             return None
@@ -84,16 +126,21 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
 
 
 def warm_up() -> None:
-    """One thread for torch: more of them spin against each other, and change sums in the last bit."""
+    """One thread for torch: more of them spin against each other, and change sums in the last bit.
+
+    Training takes every core there is, so it stands back for the pages that people look at meanwhile.
+    """
     torch.set_num_threads(1)
     freed_memory.keep()
+    behind = max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0))
+    os.setpriority(os.PRIO_PROCESS, 0, behind)
 
 
 def why(error: BaseException) -> str:
     """What went wrong, in words a person can act on."""
     words = str(error).strip()
     match error:
-        case ModelError() | DiskFull() | Refused():
+        case _ if isinstance(error, IN_WORDS):
             return words
         case MemoryError():
             return _OUT_OF_MEMORY
@@ -118,20 +165,30 @@ _OUT_OF_MEMORY = (
 _DISK_FULL = "The disk is full. Free some space and press Resume; training goes on from the last checkpoint."
 
 
-def _play(job: Job, record: Record) -> Summary:
+def _play(run: Run, record: Record, corrected: Corrected) -> Summary:
     warm_up()
+    job, purse = jobs.job_for(run), budget.purse_for(run)
     model = locate(job.base_model)
-    environment = ENVIRONMENTS[job.environment]
+    environment = _environment(run, job, purse)
     trainer = LoraTrainer(model, job) if job.lora_rank else FullTrainer(model, job)
 
     def engine() -> EmbeddedEngine:
         return EmbeddedEngine(model, max_context=job.max_context, dtype=job.sampler_dtype)
 
     try:
+        access = providers.judge_of(run.owner, job)
+        answers = settings.RUNS_DIR / str(run.pk) / "answers"
+        judge = judge_for(job, environment, access=access, purse=purse, kept=answers)
         with players(job, environment, engine, trainer.weights()) as those:
-            return asyncio.run(loop.train(job, those, trainer, judge_for(job, environment), record))
+            return asyncio.run(loop.train(job, those, trainer, judge, record, corrected))
     finally:
         freed_memory.give_back()
+
+
+def _environment(run: Run, job: Job, purse: Purse) -> Environment:
+    if job.environment != AUTHORED:
+        return ENVIRONMENTS[job.environment]
+    return Authored(job.tools, outside_for(run, purse), job.seed)
 
 
 def _watched(record: Record, watch: Watch | None) -> Record:
@@ -146,6 +203,11 @@ def _watched(record: Record, watch: Watch | None) -> Record:
     return both
 
 
+def _corrected(recorder: Recorder, run: Run) -> Corrected:
+    """Read where all the run's database work is done."""
+    return lambda step: recorder.in_thread(lambda: corrections.claimed(run, step))
+
+
 def _finish(recorder: Recorder, run: Run, summary: Summary) -> None:
     state = ENDED[summary.ended]
     columns = _times(state)
@@ -155,11 +217,18 @@ def _finish(recorder: Recorder, run: Run, summary: Summary) -> None:
 
 
 def _fail(recorder: Recorder, error: Exception) -> None:
-    """The page gets a sentence, the run's log the last frames, the worker's log everything."""
-    log.exception("Training failed")
+    """The page gets a sentence, the run's log the last frames, the worker's log everything.
+
+    Of errors that say it all in words only these are told: what lies behind them may hold a provider's key.
+    """
     sentence = rows.clean(why(error))
-    details = "".join(traceback.format_exception(error, limit=-6))[-4000:]
-    text, columns = f"{sentence}\n\n{details}", _times(Run.State.FAILED)
+    if isinstance(error, IN_WORDS):
+        log.error("Training failed: %s", sentence)
+        text = sentence
+    else:
+        log.exception("Training failed")
+        text = f"{sentence}\n\n{''.join(traceback.format_exception(error, limit=-6))[-4000:]}"
+    columns = _times(Run.State.FAILED)
     try:
         recorder.end(Run.State.FAILED, "failed", "error", text, error=sentence, **columns)
     except lease.LeaseLost:

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from gpu_worker.environments import ENVIRONMENTS
 from training.models import ApiKey, Checkpoint, Deployment, Group, Run
+from training.serving.chat_request import ChatRequest
 from training.serving.errors import unknown_model, wrong_key
 from training.serving.keys import key_in, matches, prefix_of
 
@@ -30,6 +31,29 @@ class Target:
     sha256: str
     system_prompt: str
     tools: tuple[dict[str, Any], ...]
+
+    def payload(self, asked: ChatRequest) -> dict[str, Any]:
+        """The request as the model server wants it: the agent's prompt and tools fill what was left open."""
+        messages = list(asked.messages)
+        if self.system_prompt and not any(message["role"] == "system" for message in messages):
+            messages.insert(0, {"role": "system", "content": self.system_prompt})
+        tools = asked.tools if asked.tools is not None else self.tools
+        return {
+            "base_model": self.base_model,
+            "adapter": self.adapter,
+            "adapter_sha256": self.sha256,
+            "messages": messages,
+            "tools": list(tools) if asked.tools_allowed else [],
+            "sampling": {
+                "temperature": asked.temperature,
+                "top_p": asked.top_p,
+                "max_tokens": asked.max_tokens,
+                "seed": asked.seed,
+                "stop": list(asked.stop),
+            },
+            "n": asked.n,
+            "logprobs": asked.logprobs,
+        }
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHt
 from django.views.decorators.csrf import csrf_exempt
 
 from training.serving import model_server, queries
-from training.serving.chat_request import ChatRequest, read_chat_request
+from training.serving.chat_request import read_chat_request
 from training.serving.errors import ApiError, too_large, too_many, unknown_model
 from training.serving.openai_format import Completion, model_line, model_list, sse
 
@@ -63,7 +63,7 @@ async def chat_completions(request: HttpRequest) -> HttpResponseBase:
         await sync_to_async(queries.check_key)(authorization)  # who has no key learns only that
         raise
     target = await sync_to_async(queries.target_of)(authorization, asked.model)
-    payload = _payload(asked, target)
+    payload = target.payload(asked)
     completion = Completion(asked, target)
     if asked.stream:
         return await _streamed(payload, completion)
@@ -101,30 +101,6 @@ def _body(request: HttpRequest) -> bytes:
         return request.body
     except RequestDataTooBig:
         raise too_large(settings.DATA_UPLOAD_MAX_MEMORY_SIZE) from None
-
-
-def _payload(asked: ChatRequest, target: queries.Target) -> dict[str, Any]:
-    """The request as the model server wants it: the agent's prompt and tools fill what was left open."""
-    messages = list(asked.messages)
-    if target.system_prompt and not any(message["role"] == "system" for message in messages):
-        messages.insert(0, {"role": "system", "content": target.system_prompt})
-    tools = asked.tools if asked.tools is not None else target.tools
-    return {
-        "base_model": target.base_model,
-        "adapter": target.adapter,
-        "adapter_sha256": target.sha256,
-        "messages": messages,
-        "tools": list(tools) if asked.tools_allowed else [],
-        "sampling": {
-            "temperature": asked.temperature,
-            "top_p": asked.top_p,
-            "max_tokens": asked.max_tokens,
-            "seed": asked.seed,
-            "stop": list(asked.stop),
-        },
-        "n": asked.n,
-        "logprobs": asked.logprobs,
-    }
 
 
 @contextmanager

@@ -48,6 +48,26 @@ def figure(value: float | None) -> str:
 
 
 @register.filter
+def dollars(amount: float | None) -> str:
+    """1.2 -> "$1.20", 0.004 -> "<$0.01"."""
+    if amount is None:
+        return "–"
+    return "<$0.01" if 0 < amount < 0.01 else f"${amount:,.2f}"
+
+
+@register.filter
+def fine_dollars(amount: float | None) -> str:
+    """1.2 -> "$1.20", 0.00412 -> "$0.0041": for sums that are often below a cent."""
+    if amount is None or amount == 0 or abs(amount) >= 0.01:
+        return dollars(amount)
+    return (
+        f"${amount:.7f}".rstrip("0")
+        if abs(amount) < 0.00001
+        else f"${float(f'{amount:.2g}'):.6f}".rstrip("0")
+    )
+
+
+@register.filter
 def duration(seconds: float | None) -> str:
     """95 -> "1 min 35 s", 2.84 -> "2.8 s"."""
     if seconds is None:

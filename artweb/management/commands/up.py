@@ -18,6 +18,7 @@ from artweb import database
 from artweb.children import ANYWHERE, children
 from artweb.supervisor import Supervisor
 from training import access
+from training.authoring.toolbox import uploads
 from training.models import Run
 from training.runs import services
 
@@ -40,6 +41,7 @@ class Command(BaseCommand):
         with only_one(settings.RUN_DIR / "up.lock"), listening(host, port) as site:
             database.prepare()
             call_command("clearsessions")
+            uploads.sweep()
             found = children(site=site, host=host, model_server=not no_model_server)
             self.greet(host, site.getsockname()[1])
             if not no_demo and not Run.objects.exists():

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from gpu_worker.checkpoints import ADAPTER, ADAPTER_CONFIG, WHOLE, WHOLE_CONFIG
-from gpu_worker.engines.embedded.directory import ModelError, read_json, read_safetensors
+from gpu_worker.engines.embedded.directory import ModelError, read_json
+from gpu_worker.engines.embedded.tensors import read_safetensors
 
 NAME = re.compile(r"(?:base_model\.model\.)?(?P<module>.+)\.lora_(?P<side>[AB])(?:\.default)?\.weight")
 

@@ -20,7 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gpu_worker.engines.embedded.dense import linear
-from gpu_worker.engines.embedded.directory import ModelError, locate, read_json, read_weights
+from gpu_worker.engines.embedded.directory import ModelError, locate, read_json
+from gpu_worker.engines.embedded.tensors import read_weights
 
 ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM"}
 ROPE_TYPES = {

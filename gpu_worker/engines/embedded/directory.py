@@ -1,7 +1,7 @@
 """Finds a model's directory and reads the files in it, with a sentence for whatever is wrong with them.
 
-Only JSON and safetensors are read; nothing in a model directory is ever run. What the numbers mean is
-left to `decoder.py`, what the tokenizer and chat template mean to `chat.py`.
+Only JSON is read here, without torch; the weights are read in `tensors.py`. Nothing in a model directory is
+ever run. What the tokenizer and chat template mean is left to `chat.py`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,6 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 EMBEDDED = Path(__file__).parent / "weights"
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -74,38 +70,3 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def read_optional_json(path: Path) -> dict[str, Any]:
     return read_json(path) if path.exists() else {}
-
-
-def read_weights(directory: Path) -> dict[str, torch.Tensor]:
-    """All tensors of a model directory in fp32, from one safetensors file or from shards with an index."""
-    tensors: dict[str, torch.Tensor] = {}
-    for path in _weight_files(directory):
-        tensors.update(read_safetensors(path))
-    return {name: tensor.float() for name, tensor in tensors.items()}
-
-
-def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
-    try:
-        return load_file(path)
-    except FileNotFoundError as error:
-        raise ModelError(f"The weights file {path} is missing.") from error
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelError(f"{path} is not a readable safetensors file: {error}.") from error
-
-
-def _weight_files(directory: Path) -> list[Path]:
-    index = directory / "model.safetensors.index.json"
-    if not index.exists():
-        single = directory / "model.safetensors"
-        if not single.exists():
-            raise ModelError(
-                f"The model directory {directory} has no model.safetensors; only safetensors are read."
-            )
-        return [single]
-    names = read_json(index).get("weight_map")
-    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise ModelError(f"{index} has no weight_map.")
-    files = [directory / name for name in sorted(set(names.values()))]
-    if any(path.parent != directory for path in files):
-        raise ModelError(f"{index} points outside its own directory.")
-    return files

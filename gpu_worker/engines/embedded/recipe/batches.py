@@ -7,13 +7,16 @@ Shapes: B rows, T tokens.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from gpu_worker.engines.embedded.recipe.dialogues import CARELESS, Slips, write_dialogue
+from gpu_worker.engines.embedded.recipe.demonstrations import BLUNDERING, FAULTLESS, write_practice
+from gpu_worker.engines.embedded.recipe.dialogues import CAREFUL, CARELESS, Dialogue, write_dialogue
 from gpu_worker.engines.embedded.recipe.tokenizer import (
     CALL,
     END_OF_TEXT,
@@ -23,9 +26,23 @@ from gpu_worker.engines.embedded.recipe.tokenizer import (
     rendered,
 )
 
-LONGEST = 400
 POOL = 12
 """Batches whose dialogues are drawn together and sorted by length."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is read for a while: who writes it, and from how many tokens on a dialogue is left out."""
+
+    write: Callable[[random.Random], Dialogue]
+    longest: int
+
+
+DESKS = Lesson(partial(write_dialogue, slips=CAREFUL), 400)
+CARELESS_DESKS = Lesson(partial(write_dialogue, slips=CARELESS), 400)
+REGISTERS = Lesson(partial(write_practice, slips=CAREFUL, blunders=FAULTLESS, freely=False), 704)
+FREE_REGISTERS = Lesson(partial(write_practice, slips=CAREFUL, blunders=FAULTLESS, freely=True), 704)
+CARELESS_REGISTERS = Lesson(partial(write_practice, slips=CARELESS, blunders=BLUNDERING, freely=True), 704)
 
 
 @dataclass(frozen=True)
@@ -37,28 +54,28 @@ class TokenBatch:
 
 
 def dialogue_batch(
-    tokenizer: Tokenizer, seed: int, step: int, rows: int, slips: Slips = CARELESS
+    tokenizer: Tokenizer, seed: int, step: int, rows: int, lesson: Lesson = CARELESS_DESKS
 ) -> TokenBatch:
     """`rows` dialogues, of which what the assistant says is to be learned."""
-    drawn = _pool(tokenizer, seed, step // POOL, rows * POOL, slips)
+    drawn = _pool(tokenizer, seed, step // POOL, rows * POOL, lesson)
     order = random.Random(f"order {seed} {step // POOL}").sample(range(POOL), POOL)
     start = order[step % POOL] * rows
     return padded(tokenizer, drawn[start : start + rows])
 
 
-_POOLS: dict[tuple[int, int, int, Slips], list[list[int]]] = {}
+_POOLS: dict[tuple[int, int, int, Lesson], list[list[int]]] = {}
 
 
-def _pool(tokenizer: Tokenizer, seed: int, number: int, count: int, slips: Slips) -> list[list[int]]:
-    key = (seed, number, count, slips)
+def _pool(tokenizer: Tokenizer, seed: int, number: int, count: int, lesson: Lesson) -> list[list[int]]:
+    key = (seed, number, count, lesson)
     if key not in _POOLS:
         _POOLS.clear()
         rng = random.Random(f"dialogues {seed} {number}")
         encoded: list[list[int]] = []
         while len(encoded) < count:
-            texts = [rendered(write_dialogue(rng, slips)) for _ in range(count - len(encoded))]
+            texts = [rendered(lesson.write(rng)) for _ in range(count - len(encoded))]
             encodings = tokenizer.encode_batch(texts)
-            encoded += [encoding.ids for encoding in encodings if len(encoding.ids) <= LONGEST]
+            encoded += [encoding.ids for encoding in encodings if len(encoding.ids) <= lesson.longest]
         _POOLS[key] = sorted(encoded, key=len)
     return _POOLS[key]
 

@@ -12,8 +12,7 @@ import torch
 from tokenizers import Tokenizer
 
 from gpu_worker.engines.embedded.decoder import Decoder
-from gpu_worker.engines.embedded.recipe.batches import LONGEST, padded
-from gpu_worker.engines.embedded.recipe.dialogues import CAREFUL, write_dialogue
+from gpu_worker.engines.embedded.recipe.batches import DESKS, Lesson, padded
 from gpu_worker.engines.embedded.recipe.tokenizer import CALL, rendered
 from gpu_worker.engines.embedded.recipe.train import predictions
 
@@ -28,11 +27,13 @@ class Reading:
 
 
 @torch.no_grad()
-def measure_reading(network: Decoder, tokenizer: Tokenizer, dialogues: int = 200, seed: int = 1) -> Reading:
+def measure_reading(
+    network: Decoder, tokenizer: Tokenizer, dialogues: int = 200, seed: int = 1, lesson: Lesson = DESKS
+) -> Reading:
     """Teacher-forced, greedy: from `<tool_call>` on, is every next token of the call the likeliest?"""
     rng = random.Random(f"reading {seed}")
-    rows = [tokenizer.encode(rendered(write_dialogue(rng, CAREFUL))).ids for _ in range(dialogues)]
-    rows = sorted((row for row in rows if len(row) <= LONGEST), key=len)
+    rows = [tokenizer.encode(rendered(lesson.write(rng))).ids for _ in range(dialogues)]
+    rows = sorted((row for row in rows if len(row) <= lesson.longest), key=len)
     right: list[list[bool]] = []
     for start in range(0, len(rows), 20):
         batch = padded(tokenizer, rows[start : start + 20])

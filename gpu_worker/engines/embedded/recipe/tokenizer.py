@@ -17,6 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from gpu_worker.engines.embedded.recipe.dialogues import Dialogue
+from gpu_worker.engines.embedded.recipe.scripts import IDEOGRAPHS, LETTERS
 
 END_OF_TEXT, TURN, END_OF_TURN = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
 SPECIAL = (END_OF_TEXT, TURN, END_OF_TURN)
@@ -59,6 +60,27 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int = VOCABULARY) -> Token
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer.add_tokens([token for token in added if not token.special])
     return tokenizer
+
+
+def with_letters(tokenizer: Tokenizer) -> Tokenizer:
+    """The same tokenizer and, after its own tokens, one for each letter of two bytes that is common in
+    Europe and one for each pair of bytes that an ideograph or kana begins with. ASCII is cut as before."""
+    bytes_as_text = {byte: sign for byte, sign in zip(_BYTES, _BYTE_SIGNS, strict=True)}
+    pairs = [tuple(letter.encode()) for letter in LETTERS]
+    pairs += sorted({tuple(chr(code).encode()[:2]) for code in (*range(0x3000, 0x3100), *range(*IDEOGRAPHS))})
+    file = json.loads(tokenizer.to_str())
+    for first, second in dict.fromkeys(pairs):
+        merge = [bytes_as_text[first], bytes_as_text[second]]
+        if "".join(merge) not in file["model"]["vocab"]:
+            file["model"]["merges"].append(merge)
+            file["model"]["vocab"]["".join(merge)] = len(file["model"]["vocab"])
+    return Tokenizer.from_str(json.dumps(file))
+
+
+_PRINTED = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+_BYTES = (*_PRINTED, *(byte for byte in range(256) if byte not in _PRINTED))
+_BYTE_SIGNS = (*map(chr, _PRINTED), *(chr(256 + at) for at in range(256 - len(_PRINTED))))
+"""How byte-level BPE writes each byte as one printable sign (GPT-2's table)."""
 
 
 @lru_cache(maxsize=1)

@@ -22,8 +22,17 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from gpu_worker.engines.embedded.decoder import Decoder, causal
-from gpu_worker.engines.embedded.recipe.batches import TokenBatch, copy_batch, dialogue_batch
-from gpu_worker.engines.embedded.recipe.dialogues import CAREFUL, CARELESS, write_dialogue
+from gpu_worker.engines.embedded.recipe.batches import (
+    CARELESS_DESKS,
+    CARELESS_REGISTERS,
+    DESKS,
+    FREE_REGISTERS,
+    REGISTERS,
+    TokenBatch,
+    copy_batch,
+    dialogue_batch,
+)
+from gpu_worker.engines.embedded.recipe.dialogues import write_dialogue
 from gpu_worker.engines.embedded.recipe.network import SIZES, config_of, new_network
 from gpu_worker.engines.embedded.recipe.tokenizer import (
     END_OF_TEXT,
@@ -32,6 +41,7 @@ from gpu_worker.engines.embedded.recipe.tokenizer import (
     rendered,
     save_tokenizer,
     train_tokenizer,
+    with_letters,
 )
 
 TOKENIZER_DIALOGUES = 6000
@@ -54,10 +64,53 @@ class Plan:
     matrix_rate: float = 8e-3
     other_rate: float = 3e-3
 
+    start: str = ""
+    """Directory of the model that a later stage goes on from; empty trains the first stage."""
+    falling_share: float = 0.5
+    """Share of a later stage's dialogue steps during which the learning rates fall."""
+    free_from: int = 0
+    """Step from which on a later stage asks freely."""
+    bf16: bool = False
+    """Multiply in bfloat16."""
+
+    def careful(self, step: int) -> bool:
+        """Whether the dialogues of a step are those of a demonstrator without mistakes."""
+        return step - self.copy_steps < self.careful_share * self.steps
+
     def rate(self, step: int) -> float:
-        """Share of the peak learning rates: up over 20 steps, cosine down to 3 % at the end."""
+        """Share of the peak learning rates: up over 20 steps; in the first stage a cosine down to 3 %.
+
+        In later ones it stays up and then falls in a line to 3 %, so that a training stopped while it is up
+        and begun again with fewer steps repeats what it has done.
+        """
+        if self.start:
+            left = self.copy_steps + self.steps - step
+            down = min(1.0, left / max(1, self.falling_share * self.steps))
+            return min(1.0, (step + 1) / 20) * (0.03 + 0.97 * down)
         done = step / max(1, self.copy_steps + self.steps)
         return min(1.0, (step + 1) / 20) * (0.03 + 0.97 * 0.5 * (1 + math.cos(math.pi * done)))
+
+
+LATER_STAGES: dict[str, dict[str, Any]] = {
+    "second": {
+        "copy_steps": 60,
+        "careful_share": 0.82,
+        "falling_share": 0.38,
+        "free_from": 2000,
+        "rows": 24,
+        "matrix_rate": 4e-3,
+        "other_rate": 1.5e-3,
+    },
+    "third": {
+        "copy_steps": 20,
+        "careful_share": 0.72,
+        "falling_share": 0.85,
+        "rows": 24,
+        "matrix_rate": 3e-3,
+        "other_rate": 1.1e-3,
+    },
+}
+"""What the plans of the later stages have otherwise than the first."""
 
 
 class Training:
@@ -73,6 +126,8 @@ class Training:
             SIZES[plan.size], len(vocabulary), vocabulary[END_OF_TURN], vocabulary[END_OF_TEXT]
         )
         self.network = new_network(directory, config, plan.seed)
+        if plan.start:
+            go_on_from(Path(plan.start), self.network)
         self.optimizers = _optimizers(self.network, plan)
         self.step = 0
         self.tokens = 0
@@ -107,9 +162,11 @@ class Training:
         plan = self.plan
         if self.step < plan.copy_steps:
             return copy_batch(self.tokenizer, plan.seed, self.step, plan.rows)
-        step = self.step - plan.copy_steps
-        slips = CAREFUL if step < plan.careful_share * plan.steps else CARELESS
-        return dialogue_batch(self.tokenizer, plan.seed, step, plan.rows, slips)
+        careful, careless = (REGISTERS, CARELESS_REGISTERS) if plan.start else (DESKS, CARELESS_DESKS)
+        if plan.start and self.step >= plan.free_from:
+            careful = FREE_REGISTERS
+        lesson = careful if plan.careful(self.step) else careless
+        return dialogue_batch(self.tokenizer, plan.seed, self.step - plan.copy_steps, plan.rows, lesson)
 
     def _learn(self, batch: TokenBatch) -> tuple[float, float, int]:
         """One update; the loss, the share of tokens guessed right, and the tokens read."""
@@ -118,8 +175,9 @@ class Training:
         ):
             optimizer.param_groups[0]["lr"] = peak * self.plan.rate(self.step)
             optimizer.zero_grad()
-        logits_NV, targets_N = predictions(self.network, batch)
-        loss = F.cross_entropy(logits_NV, targets_N)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.plan.bf16):
+            logits_NV, targets_N = predictions(self.network, batch)
+        loss = F.cross_entropy(logits_NV.float(), targets_N)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         for optimizer in self.optimizers:
@@ -167,8 +225,21 @@ class Training:
         return self.directory / f"training-state.{ending}"
 
 
+def go_on_from(directory: Path, network: Decoder) -> None:
+    """Take over the weights of a trained model; tokens it did not have keep their new embedding."""
+    weights = load_file(directory / "model.safetensors")
+    embedding = network.state_dict()["model.embed_tokens.weight"].clone()
+    known = weights["model.embed_tokens.weight"]
+    spread = known.std() / embedding[len(known) :].std() if len(embedding) > len(known) else 1.0
+    embedding *= spread
+    embedding[: len(known)] = known
+    network.load_state_dict({**weights, "model.embed_tokens.weight": embedding})
+
+
 def tokenizer_of(plan: Plan) -> Tokenizer:
-    """The tokenizer follows from the seed like everything else."""
+    """The tokenizer follows from the seed like everything else; the second stage adds letters to it."""
+    if plan.start:
+        return with_letters(Tokenizer.from_file(str(Path(plan.start) / "tokenizer.json")))
     rng = random.Random(f"tokenizer {plan.seed}")
     return train_tokenizer(
         (rendered(write_dialogue(rng)) for _ in range(TOKENIZER_DIALOGUES)), plan.vocabulary

@@ -1,0 +1,1 @@
+"""Errands: work a page asks for that takes a while, and the desk that does it."""

@@ -1,0 +1,1 @@
+"""Tools without code: the tools page, tables, the console, MCP servers, secrets."""

@@ -1,0 +1,284 @@
+"""Pages of tries in order, found without counting and without skipping: work is bounded whatever is asked.
+
+Where one of the filters lets few tries pass, those are looked at and sorted. Else tries are read in the
+order of the list, through an index, from where the page before ended; the windows that are read grow until
+a page is full or PATIENCE is over. A list that is not finished then says how far it looked, and goes on.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+from django.db.models import F, OrderBy, Q, QuerySet
+from django.db.models.lookups import In
+
+from training.models import Trajectory, TrajectoryRecord
+from training.review.feed import search
+from training.review.feed.conditions import Beyond, Condition, Looked, Where
+from training.review.feed.filters import Filters
+from training.review.feed.wanted import Wanted, text_of
+
+PAGE = 50
+FEW = 4000
+"""Tries that are looked at one by one and sorted rather than read in order."""
+LATE = 8
+"""Steps by which a try may be recorded later than one of a later step."""
+WINDOW = 2_000
+"""Tries of the first window; each next one is four times as large."""
+LIKELY = 200
+"""Tries whose transcripts are read at a time."""
+PATIENCE = 0.25
+"""Seconds after which a list that is not full is shown as far as it is."""
+
+COLUMNS = {"best": "reward", "worst": "reward", "longest": "turns", "shortest": "turns"} | {
+    "most_advantage": "advantage",
+    "least_advantage": "advantage",
+}
+FALLING = ("newest", "best", "most_advantage", "longest")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Between two tries of a list: right after the one with this value and id. `value` is 0 by id."""
+
+    value: float
+    id: int
+
+    def __str__(self) -> str:
+        return f"{self.value!r}~{self.id}"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Whose tries: of one run, or of all runs of a person."""
+
+    runs: tuple[int, ...]
+
+    @property
+    def one(self) -> bool:
+        return len(self.runs) == 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """`ids` in the order of the list. `rest` is where to go on if time was over before the page was full."""
+
+    ids: tuple[int, ...]
+    first: Place | None = None
+    last: Place | None = None
+    before: bool = False
+    after: bool = False
+    rest: Place | None = None
+
+
+def place(text: str) -> Place | None:
+    """A place as it stands in an address; None for one that makes no sense."""
+    value, _, number = text.partition("~")
+    try:
+        found = Place(float(value), int(number))
+    except ValueError:
+        return None
+    return found if abs(found.value) < 1e9 and 0 <= found.id < 2**62 else None
+
+
+@dataclass(frozen=True)
+class Order:
+    """`column` is empty where the id decides alone."""
+
+    column: str
+    falling: bool
+
+    @property
+    def reversed(self) -> "Order":
+        return Order(self.column, not self.falling)
+
+    @property
+    def columns(self) -> list[str]:
+        sign = "-" if self.falling else ""
+        return [f"{sign}{name}" for name in (self.column, "id") if name]
+
+    @property
+    def sorted(self) -> list[OrderBy]:
+        """The same, where rows are found by a filter's index and then sorted."""
+        return [OrderBy(Looked(F(name)), descending=self.falling) for name in (self.column, "id") if name]
+
+    def beyond(self, at: Place) -> Q:
+        """What comes after a place."""
+        sign = "<" if self.falling else ">"
+        if not self.column:
+            return Q(pk__lt=at.id) if self.falling else Q(pk__gt=at.id)
+        return Q(Beyond(self.column, sign, at.value, at.id))
+
+    def up_to(self, at: Place) -> Q:
+        """What comes before a place, and the try at it."""
+        sign = ">=" if self.falling else "<="
+        if not self.column:
+            return Q(pk__gte=at.id) if self.falling else Q(pk__lte=at.id)
+        return Q(Beyond(self.column, sign, at.value, at.id))
+
+    def places(self, tries: QuerySet[Trajectory]) -> list[Place]:
+        if not self.column:
+            return [Place(0.0, pk) for pk in tries.values_list("pk", flat=True)]
+        return [Place(float(value), pk) for value, pk in tries.values_list(self.column, "pk")]
+
+
+def order_of(filters: Filters) -> Order:
+    return Order(COLUMNS.get(filters.order, ""), filters.order in FALLING)
+
+
+def page(
+    scope: Scope,
+    order: Order,
+    conditions: Sequence[Condition],
+    *,
+    asked: Wanted | None = None,
+    at: Place | None = None,
+    backwards: bool = False,
+) -> Found:
+    """The page after a place, or before it; with no place the first page, or the last."""
+    walked = order.reversed if backwards else order
+    places, rest = _walk(scope, walked, conditions, asked, at)
+    more = len(places) > PAGE
+    shown = places[:PAGE]
+    if backwards:
+        shown.reverse()
+    return Found(
+        ids=tuple(one.id for one in shown),
+        first=shown[0] if shown else None,
+        last=shown[-1] if shown else None,
+        before=more if backwards else at is not None,
+        after=at is not None if backwards else more,
+        rest=rest,
+    )
+
+
+def _walk(
+    scope: Scope, order: Order, conditions: Sequence[Condition], asked: Wanted | None, at: Place | None
+) -> tuple[list[Place], Place | None]:
+    """At most a page and one of the places after `at`, and where time was over if it was."""
+    windows = _windows(scope, order, conditions, asked, at)
+    found: list[Place] = []
+    over = time.monotonic() + PATIENCE
+    for tries, end in windows:
+        if asked is None:
+            found += order.places(tries[: PAGE + 1 - len(found)])
+        else:
+            likely = order.places(tries)
+            said = _saying(asked, [one.id for one in likely])
+            found += [one for one in likely if one.id in said][: PAGE + 1 - len(found)]
+        if len(found) > PAGE or end is None:
+            break
+        if time.monotonic() > over:
+            return found, end
+    return found, None
+
+
+Window = tuple[QuerySet[Trajectory], Place | None]
+"""Tries that pass the filters between two places, and the second of them; None at the end of the list."""
+
+
+def _windows(
+    scope: Scope, order: Order, conditions: Sequence[Condition], asked: Wanted | None, at: Place | None
+) -> Iterator[Window]:
+    read = [condition.read for condition in conditions]
+    if asked is not None and asked.grams:
+        return _likely(scope, order, read, asked, at)
+    few = _few(scope, conditions)
+    if few is not None:
+        tries = few.filter(*_valued(order), *read).order_by(*order.sorted)
+        return iter([(tries.filter(order.beyond(at)) if at else tries, None)])
+    lead, led = _lead(scope, order, conditions)
+    read = [condition.read for condition in conditions if condition is not led]
+    size = LIKELY if asked else WINDOW
+    return _growing(lead, order, read, at, size, bool(read or asked))
+
+
+def _growing(
+    lead: QuerySet[Trajectory], order: Order, read: list[Where], at: Place | None, size: int, bounded: bool
+) -> Iterator[Window]:
+    """Windows of a list that is read in order."""
+    while True:
+        ahead = lead.filter(order.beyond(at)) if at else lead
+        ends = order.places(ahead[size - 1 : size]) if bounded else []
+        at, size = (ends[0], size * 4) if ends else (None, 0)
+        yield (ahead.filter(order.up_to(at)) if at else ahead).filter(*read), at
+        if at is None:
+            return
+
+
+def _likely(
+    scope: Scope, order: Order, read: list[Where], asked: Wanted, at: Place | None
+) -> Iterator[Window]:
+    """Windows of tries that the search's index names."""
+    rising = not order.falling
+    while True:
+        bound = {"after" if rising else "before": at.id if at else None}
+        ids = search.candidates(
+            asked, **{"after": None, "before": None, **bound}, rising=rising, limit=LIKELY
+        )
+        at = Place(0.0, ids[-1]) if len(ids) == LIKELY else None
+        yield Trajectory.objects.filter(_of(scope), *read, pk__in=ids).order_by(*order.columns), at
+        if at is None:
+            return
+
+
+def _saying(asked: Wanted, ids: list[int]) -> set[int]:
+    """Those of some tries whose transcripts say what is wanted."""
+    records = TrajectoryRecord.objects.filter(pk__in=ids).values_list("pk", "messages")
+    return {pk for pk, messages in records if asked.in_text(text_of(messages))}
+
+
+def _valued(order: Order) -> list[Q]:
+    """Tries that were not trained on have no advantage, so no place by it."""
+    return [Q(advantage__isnull=False)] if order.column == "advantage" else []
+
+
+def _lead(
+    scope: Scope, order: Order, conditions: Sequence[Condition]
+) -> tuple[QuerySet[Trajectory], Condition | None]:
+    """Tries in the order of the list, through an index that begins with the run; the filter it has in it."""
+    if not scope.one:
+        return Trajectory.objects.filter(_of(scope)).order_by(*order.columns), None
+    tries = Trajectory.objects.filter(run_id=scope.runs[0]).filter(*_valued(order))
+    led = next((c for c in conditions if c.free is not None and _in_order(c, order)), None)
+    tries = tries.filter(led.free) if led and led.free else tries
+    steps = next((c for c in conditions if c.name == "step"), None)
+    if steps is not None and not order.column:
+        tries = tries.filter(*_between_steps(scope.runs[0], steps))
+    return tries.order_by(*order.columns), led
+
+
+def _in_order(condition: Condition, order: Order) -> bool:
+    return condition.leads if not order.column else (condition.name, order.column) == ("success", "reward")
+
+
+def _between_steps(run: int, steps: Condition) -> list[Q]:
+    """Ids between which all tries of some steps are, for steps are recorded one after the other."""
+    low, high = steps.span
+    tries = Trajectory.objects.filter(run_id=run).values_list("pk", flat=True)
+    bounds = []
+    if low is not None:
+        before = tries.filter(step__lt=low - LATE).order_by("-step", "-id").first()
+        bounds += [Q(pk__gt=before)] if before else []
+    if high is not None:
+        after = tries.filter(step__gt=high + LATE).order_by("step", "id").first()
+        bounds += [Q(pk__lt=after)] if after else []
+    return bounds
+
+
+def _few(scope: Scope, conditions: Sequence[Condition]) -> QuerySet[Trajectory] | None:
+    """The tries that pass one of the filters, where that is few."""
+    for condition in conditions:
+        sources = [source.filter(run_id__in=scope.runs) for source in condition.sources]
+        if not sources or sum(len(source[: FEW + 1]) for source in sources) > FEW:
+            continue
+        named = reduce(or_, (Q(pk__in=source) for source in sources))
+        free = condition.free & Q(run_id__in=scope.runs) if condition.free else named & _of(scope)
+        return Trajectory.objects.filter(free)
+    return None
+
+
+def _of(scope: Scope) -> Q:
+    return Q(In(Looked(F("run_id")), scope.runs))
