@@ -55,7 +55,7 @@ def test_the_agent_is_tried_checked_and_started_once(site: Site, sign_in: SignIn
     expect(page.locator("#smoke .smoke-group")).to_have_count(4, timeout=90_000)
     expect(page.locator("#smoke .errand")).to_have_count(0)
     page.locator("#smoke summary").first.press("Enter")
-    expect(page.locator("#smoke .try").first).to_be_visible()
+    expect(page.locator("#smoke .smoke-try").first).to_be_visible()
     expect(page.locator("#checks .errand")).to_have_count(0, timeout=30_000)
     expect(page.locator("#checks")).to_contain_text(re.compile("No worker answers|training another run"))
     accessible(page)
