@@ -4,7 +4,15 @@ from training.models.agents import LIVING, Agent, AgentVersion, Scenario
 from training.models.errands import Errand, Preset
 from training.models.events import Event
 from training.models.judges import JudgeTrial, Provider, Ranking, RubricVersion
-from training.models.review import Comparison, ComparisonTry, Note, Replay, SavedView, TrajectoryTag
+from training.models.review import (
+    Comparison,
+    ComparisonTry,
+    Measurement,
+    Note,
+    Replay,
+    SavedView,
+    TrajectoryTag,
+)
 from training.models.runs import Checkpoint, Evaluation, Run, RunScenarios, StepMetrics
 from training.models.serving import ApiKey, Deployment, SignInLink
 from training.models.tools import Secret, TableFile, Tool, ToolCall
@@ -24,6 +32,7 @@ __all__ = [
     "Event",
     "Group",
     "JudgeTrial",
+    "Measurement",
     "Note",
     "Preset",
     "Provider",

@@ -1,4 +1,4 @@
-"""What people add while they read: notes, tags, saved views, replays, comparisons."""
+"""What people add while they read: notes, tags, saved views, replays, measurements, comparisons."""
 
 from django.conf import settings
 from django.db import models
@@ -58,6 +58,22 @@ class Replay(models.Model):
     messages = models.JSONField(default=list)
     ended = models.CharField(max_length=20, blank=True)
     scores = models.JSONField(default=list, help_text="[[source, value, explanation], …]")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+
+
+class Measurement(models.Model):
+    """What a checkpoint makes of each sampled token of a try. The errand has how it went and a summary."""
+
+    trajectory = models.ForeignKey(Trajectory, on_delete=models.CASCADE, related_name="measurements")
+    errand = models.OneToOneField(Errand, on_delete=models.CASCADE, related_name="measurement")
+    step = models.PositiveIntegerField(help_text="The checkpoint that was asked; 0 is the untrained model.")
+    segments = models.JSONField(
+        default=list,
+        help_text='[{"logprobs": […], "entropies": […]}, …] in nats, null where nothing was drawn.',
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
