@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from gpu_worker.ahead import Ahead
 from gpu_worker.grpo import is_tied
 from gpu_worker.rollout import at_once
 from gpu_worker.types import (
@@ -51,7 +52,10 @@ class Played:
     dropped: int
     sample_seconds: float
     judge_seconds: float
-    """Time the judge took after the last try had ended; what it took before costs nothing."""
+    """Time the judge took after the last try had ended; what it took before, or while the trainer was
+    learning already, costs nothing."""
+    ahead_seconds: float
+    """How long the trainer was learning after the last try had ended."""
 
 
 class Arena:
@@ -66,9 +70,12 @@ class Arena:
         """Report, and remember what the run's owner wishes."""
         self.wish = self._record(report)
 
-    async def practise(self, scenarios: Sequence[Scenario], step: int, first: int) -> Played:
-        """Play one group of job.group_size tries at each scenario; `first` is the first group's index."""
-        return await self._play(_Round(self, "train", step, first, self.job.group_size), scenarios)
+    async def practise(
+        self, scenarios: Sequence[Scenario], step: int, first: int, ahead: Ahead | None = None
+    ) -> Played:
+        """Play one group of job.group_size tries at each scenario; `first` is the first group's index.
+        `ahead` hears of every judgement as it comes."""
+        return await self._play(_Round(self, "train", step, first, self.job.group_size, ahead), scenarios)
 
     async def examine(self, scenarios: Sequence[Scenario], label: Exam, step: int) -> Evaluation:
         """One try at each held-out scenario; the same seeds every time, so that evaluations are paired."""
@@ -80,19 +87,26 @@ class Arena:
     async def _play(self, round_: "_Round", scenarios: Sequence[Scenario]) -> Played:
         began = time.monotonic()
         round_.total = len(scenarios) * round_.tries
+        if round_.ahead:
+            round_.ahead.playing(True)
         places = [(scenario, round_.place(at)) for at, scenario in enumerate(scenarios)]
         groups = self.players.play(places, round_.tries, round_.try_ended)
         judged = await at_once([round_.judged(*one) for one in zip(groups, places, strict=True)])
         over = time.monotonic()
         usable = tuple(group for group in judged if group is not None)
-        return Played(usable, len(judged) - len(usable), round_.last_try - began, over - round_.last_try)
+        ahead = round_.ahead.seconds() if round_.ahead else 0.0
+        dropped, waited = len(judged) - len(usable), max(0.0, over - round_.last_try - ahead)
+        return Played(usable, dropped, round_.last_try - began, waited, ahead)
 
 
 class _Round:
     """Groups that are played at once, and how far they are."""
 
-    def __init__(self, arena: Arena, label: Label, step: int, first: int, tries: int) -> None:
+    def __init__(
+        self, arena: Arena, label: Label, step: int, first: int, tries: int, ahead: Ahead | None = None
+    ) -> None:
         self.arena, self.label, self.step, self.first, self.tries = arena, label, step, first, tries
+        self.ahead = ahead
         self.done = self.total = 0
         self.last_try = time.monotonic()
 
@@ -103,19 +117,23 @@ class _Round:
     async def judged(self, playing: Awaitable[Group], where: tuple[Scenario, Place]) -> Group | None:
         """Have a group judged when it is over, and report it; None when there was no usable answer."""
         arena, (scenario, place) = self.arena, where
-        played = await playing
+        played, group = await playing, None
         try:
             group = await arena.judge(replace(played, step=self.step))
         except JudgeFailed as error:
             arena.tell(self._dropped(scenario, place.index, str(error)))
-            return None
-        tied = self.tries > 1 and is_tied(group.rewards, arena.job.tie_tolerance)
-        arena.tell(GroupJudged(group, SPLITS[self.label], self.label, tied))
+        else:
+            tied = self.tries > 1 and is_tied(group.rewards, arena.job.tie_tolerance)
+            arena.tell(GroupJudged(group, SPLITS[self.label], self.label, tied))
+        if self.ahead:
+            self.ahead.judged(place.index, group)
         return group
 
     def try_ended(self) -> None:
         self.done += 1
         self.last_try = time.monotonic()
+        if self.ahead and self.done == self.total:
+            self.ahead.playing(False)
         all_played = self.label == "train" and self.done == self.total
         what = "judging" if all_played else SHOWN[self.label]
         self.arena.tell(Progress(self.step, self.done, self.total, what))

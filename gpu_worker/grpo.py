@@ -37,10 +37,10 @@ def advantages(
     """
     centred = [None if is_tied(group, tolerance) else _centred(group) for group in rewards]
     kept = [value for group in centred if group is not None for value in group]
-    batch = _spread(kept) if kept else 1.0
+    batch = spread(kept) if kept else 1.0
 
     def scaled(group: list[float]) -> tuple[float, ...]:
-        unit = {"batch": batch, "group": _spread(group), "none": 1.0}[scale]
+        unit = {"batch": batch, "group": spread(group), "none": 1.0}[scale]
         return tuple(value / unit for value in group)
 
     return [None if group is None else scaled(group) for group in centred]
@@ -51,7 +51,8 @@ def _centred(rewards: Sequence[float]) -> list[float]:
     return [reward - mean for reward in rewards]
 
 
-def _spread(centred: Sequence[float]) -> float:
+def spread(centred: Sequence[float]) -> float:
+    """sqrt of the mean square."""
     return float((sum(value * value for value in centred) / len(centred)) ** 0.5)
 
 

@@ -19,6 +19,7 @@ from typing import Literal
 from torch import Tensor
 
 from gpu_worker import checkpoints
+from gpu_worker.ahead import Ahead, in_parts, learns_ahead
 from gpu_worker.arena import SPLITS, Arena, Exam
 from gpu_worker.curriculum import Curriculum
 from gpu_worker.grpo import advantages
@@ -113,7 +114,8 @@ class _Run:
         """Practise with the newest weights, learn, and again."""
         position = await self.validated(position)
         while self.wanted and position.step < self.job.steps:
-            practice = await practised(self.arena, self.curriculum(position), position.step + 1)
+            ahead = Ahead(self.job, self.trainer) if learns_ahead(self.job) else None
+            practice = await practised(self.arena, self.curriculum(position), position.step + 1, ahead)
             learned = await self.learned(position, practice)
             handed_over = self.arena.players.use(self.trainer.weights(), learned.position.step)
             position, _ = await asyncio.gather(self.saved(learned), handed_over)
@@ -204,9 +206,11 @@ class _Run:
         pairs = [(g, a) for g, a in zip(groups, found, strict=True) if a is not None]
         rate = _learning_rate(job, step)
         batch = Batch(tuple(g for g, _ in pairs), tuple(a for _, a in pairs), rate)
+        if learns_ahead(job):
+            batch = in_parts(batch, job, step)
         began = time.monotonic()
         learned = await self._updated(step, batch, practice)
-        timing = self._timing(practice, time.monotonic() - began)
+        timing = self._timing(practice, practice.ahead_seconds + time.monotonic() - began)
         after = replace(
             before,
             step=step,

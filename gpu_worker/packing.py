@@ -66,12 +66,15 @@ Line = tuple[Segment, float]
 """A segment with the advantage of its try."""
 
 
-def packs(lines: Sequence[Line], token_budget: int, tries: Sequence[int] | None = None) -> list[Pack]:
+def packs(
+    lines: Sequence[Line], token_budget: int, tries: Sequence[int] | None = None, small: int = SMALL
+) -> list[Pack]:
     """Micro-batches of about equal size with at most `token_budget` nodes each, if tries are short enough
     for that and what they share is not so long that dividing them would be WASTE.
 
     tries[i] says which try line i is of, and lines of one try stay together; by default every line is a
-    try. Segments without a sampled token are left out. The result depends on nothing but the arguments.
+    try. Up to `small` nodes are one micro-batch. Segments without a sampled token are left out. The result
+    depends on nothing but the arguments.
     """
     by_try: dict[int, list[Line]] = {}
     for line, number in zip(lines, range(len(lines)) if tries is None else tries, strict=True):
@@ -82,7 +85,7 @@ def packs(lines: Sequence[Line], token_budget: int, tries: Sequence[int] | None 
     units = sorted((sorted(unit, key=_order) for unit in by_try.values()), key=lambda u: [*map(_order, u)])
     count, chunks = 1, _divided(units, 1)
     nodes = chunks[0].nodes
-    while any(chunk.nodes > min(token_budget, SMALL if count == 1 else nodes) for chunk in chunks):
+    while any(chunk.nodes > min(token_budget, small if count == 1 else nodes) for chunk in chunks):
         count = 2 * -(-max(count + 1, count * 5 // 4) // 2)  # even: two micro-batches are computed at a time
         finer = _divided(units, count)
         if sum(chunk.nodes for chunk in finer) > WASTE * nodes:

@@ -7,6 +7,7 @@ import math
 import statistics
 from dataclasses import dataclass, field, replace
 
+from gpu_worker.ahead import Ahead
 from gpu_worker.arena import Arena, Played
 from gpu_worker.curriculum import Curriculum, solve_rate
 from gpu_worker.grpo import is_tied
@@ -28,6 +29,8 @@ class Practice:
     dropped: int = 0
     sample_seconds: float = 0.0
     judge_seconds: float = 0.0
+    ahead_seconds: float = 0.0
+    """Learning while the last groups were being judged."""
 
     def add(self, round_: Played, count: int, tie_tolerance: float) -> None:
         """Take in a round of `count` groups, of which some may have had no usable judgement."""
@@ -37,6 +40,7 @@ class Practice:
         self.trainable += [group for group in round_.groups if not is_tied(group.rewards, tie_tolerance)]
         self.sample_seconds += round_.sample_seconds
         self.judge_seconds += round_.judge_seconds
+        self.ahead_seconds += round_.ahead_seconds
         self.curriculum.note(round_.groups, self.step)
 
     def while_waiting(self, seconds: float) -> "Practice":
@@ -45,8 +49,9 @@ class Practice:
         return replace(self, sample_seconds=sample, judge_seconds=min(seconds - sample, self.judge_seconds))
 
 
-async def practised(arena: Arena, curriculum: Curriculum, step: int) -> Practice:
-    """Rounds of groups until enough of them teach something, or the sampling budget is used up.
+async def practised(arena: Arena, curriculum: Curriculum, step: int, ahead: Ahead | None = None) -> Practice:
+    """Rounds of groups until enough of them teach something, or the sampling budget is used up. `ahead`
+    learns from them meanwhile.
 
     Raises TooFewJudged where more groups went without a usable judgement than the job allows.
     """
@@ -55,7 +60,7 @@ async def practised(arena: Arena, curriculum: Curriculum, step: int) -> Practice
     budget = round(job.groups_per_step * job.sampling_budget)
     scenarios = practice.curriculum.draw(job.groups_per_step, step)
     while scenarios:
-        round_ = await arena.practise(scenarios, step, first=practice.played)
+        round_ = await arena.practise(scenarios, step, first=practice.played, ahead=ahead)
         practice.add(round_, len(scenarios), job.tie_tolerance)
         if practice.dropped > job.most_dropped * practice.played:
             raise TooFewJudged(

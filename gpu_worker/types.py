@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:  # the web process reads this file and never loads torch
     from collections.abc import Mapping
+    from concurrent.futures import Future
 
     from torch import Tensor
 
@@ -23,6 +24,8 @@ Split = Literal["train", "val", "test"]
 Source = Literal["ruler", "checks", "environment", "mix", "length", "format", "human"]
 VERIFIABLE: tuple[Source, ...] = ("checks", "environment")
 """Sources that need no judge, best first. The best there is decides what counts as a success."""
+OFFLINE_JUDGE = "artweb/offline"
+"""The judge that goes by rules and answers at once."""
 Ended = Literal["answered", "malformed_call", "unknown_tool", "too_many_turns", "context_overflow", "cut_off"]
 """Why a try ended. Only `answered` is a full try; `cut_off` means a turn reached max_tokens."""
 
@@ -376,7 +379,7 @@ class Job:
     """Dollars that judge and simulated tools may cost; the run pauses before spending more. 0 is no limit."""
     reward: Source = "ruler"
     """Which score is the reward."""
-    judge_model: str = "artweb/offline"
+    judge_model: str = OFFLINE_JUDGE
     """litellm name of the judge."""
     rubric: str = ""
     """What the judge is asked to look at; empty uses the default rubric."""
@@ -515,15 +518,26 @@ Their rewards are the person's. Asked again for the same step (after a kill), it
 class Batch:
     """What a training step learns from: the trajectories of the trainable groups with their advantages.
 
-    groups[i] and advantages[i] belong together; advantages[i] has one number per trajectory.
+    groups[i] and advantages[i] belong together; advantages[i] has one number per trajectory. Where `parts`
+    is given, groups[i] is learned in part parts[i] (see ahead.py), and `unit` is what all advantages are
+    still to be divided by.
     """
 
     groups: tuple[Group, ...]
     advantages: tuple[tuple[float, ...], ...]
     learning_rate: float
+    parts: tuple[int, ...] = ()
+    unit: float = 1.0
 
 
 class Trainer(Protocol):
+    def study(
+        self, part: int, groups: Sequence[Group], advantages: Sequence[tuple[float, ...]]
+    ) -> Future[Any]:
+        """Begin to compute a part of the next update, which will have these groups in it, undivided
+        advantages and all; returns at once. It changes no result, only when it is computed."""
+        ...
+
     def update(self, batch: Batch) -> dict[str, float]:
         """One training step. Metrics: loss, grad_norm, entropy, clip_fraction, kl, ratio_p01, ratio_p50,
         ratio_p99, ratio_max, tokens (sampled ones learned from), nodes (computed, shared ones once)."""

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_worker.types import Message
+from gpu_worker.types import OFFLINE_JUDGE, Message
 from judging.checks import PASSED
 from judging.prompt import FRAME
 
-MODEL = "artweb/offline"
+MODEL = OFFLINE_JUDGE
 """Its litellm name."""
 TITLE = "rule-based, offline"
 """What it is called wherever it is shown."""

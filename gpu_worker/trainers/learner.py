@@ -12,7 +12,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from gpu_worker.algorithms import clip_bounds, refusal
 from gpu_worker.checkpoints import write_bytes
 from gpu_worker.engines.embedded.decoder import Decoder
 from gpu_worker.grpo import TokenLoss, cispo, correction, gspo, kl_to_base, less_kl, mean_weights, ppo
-from gpu_worker.packing import Line, Pack, attention_over, packs, token_logprobs
+from gpu_worker.packing import SMALL, Line, Pack, attention_over, packs, token_logprobs
 from gpu_worker.seeds import seed_for
 from gpu_worker.trainers import norm, recompute
 from gpu_worker.trainers.figures import Learned, joined, metrics
@@ -35,6 +35,8 @@ TOKEN_BUDGET = 1536
 BETAS = (0.9, 0.99)
 SHOWN = 16
 """Where KL to the base is only shown, it is measured on one try in so many, and at least on one."""
+NOTHING_SAID = {"tokens": 0.0, "nodes": 0.0, "skipped": 1.0}
+"""What is shown of an update where nobody had said a word."""
 OPTIMIZER = "optimizer.safetensors"
 RANDOM = "random.safetensors"
 
@@ -66,6 +68,23 @@ class Size:
     tokens: int
     tries: int
 
+    def counted(self, loss_mean: str) -> int:
+        """What the sum of a loss over everything is divided by."""
+        return self.tokens if loss_mean == "token" else self.tries
+
+
+ONE = Size(1, 1)
+"""Of a part: what it is a part of is known later."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What some groups add to an update: what is shown of their micro-batches, and the sum of the gradients
+    (none where nobody said a word)."""
+
+    learned: tuple[Learned, ...] = ()
+    gradients: tuple[Tensor, ...] = ()
+
 
 class Learner(ABC):
     """Implements types.Trainer but for files. `workers` threads compute micro-batches, with any number the
@@ -91,6 +110,8 @@ class Learner(ABC):
             parameters.values(), lr=job.learning_rate, betas=BETAS, weight_decay=job.weight_decay
         )
         self.random = torch.Generator().manual_seed(seed_for(job.seed, "trainer"))
+        self._pool: ThreadPoolExecutor | None = None
+        self._parts: dict[int, Future[Part]] = {}
 
     @property
     def device(self) -> torch.device:
@@ -105,11 +126,23 @@ class Learner(ABC):
     def _updated(self) -> None:
         """The parameters have changed."""
 
+    def study(
+        self, part: int, groups: Sequence[Group], advantages: Sequence[tuple[float, ...]]
+    ) -> Future[Part]:
+        """Begin with a part of the next update; see types.Trainer. Its gradients are kept until then."""
+        self._pool = self._pool or ThreadPoolExecutor(self.workers, initializer=_one_thread)
+        if part not in self._parts:
+            self._parts[part] = self._pool.submit(self._part, groups, advantages)
+        return self._parts[part]
+
     def update(self, batch: Batch) -> dict[str, float]:
-        """One training step of job.optimizer_steps weight updates, each on its share of the groups.
+        """One training step of job.optimizer_steps weight updates, each on its share of the groups; or of
+        one, in parts that may have been begun before.
 
         An update whose loss or gradient is not finite is left out and counted as `skipped`.
         """
+        if batch.parts:
+            return joined([self._update_by_parts(batch)])
         pairs = list(zip(batch.groups, batch.advantages, strict=True))
         count = max(1, min(self.job.optimizer_steps, len(pairs)))
         shares = [pairs[len(pairs) * i // count : len(pairs) * (i + 1) // count] for i in range(count)]
@@ -125,6 +158,50 @@ class Learner(ABC):
             ]
         return joined(made)
 
+    def _update_by_parts(self, batch: Batch) -> dict[str, float]:
+        """The gradient is a sum over tokens, so dividing it is left until all of them are known."""
+        for number in sorted(set(batch.parts)):
+            held = [place for place, part in enumerate(batch.parts) if part == number]
+            self.study(number, [batch.groups[at] for at in held], [batch.advantages[at] for at in held])
+        assert self._pool is not None
+        with self._pool:
+            parts = [future.result() for _, future in sorted(self._parts.items())]
+        self._pool, self._parts = None, {}
+        for part in parts:
+            self._add(part.gradients)
+        learned = [shown for part in parts for shown in part.learned]
+        tries = sum(len(group.trajectories) for group in batch.groups)
+        size = Size(sum(shown.tokens for shown in learned), tries)
+        if not size.tokens:
+            return NOTHING_SAID
+        share = 1.0 / (batch.unit * size.counted(self.job.loss_mean))
+        for parameter in self.parameters.values():
+            assert parameter.grad is not None
+            parameter.grad.mul_(share)
+        return self._stepped(learned, share * sum(shown.loss for shown in learned), size, batch.learning_rate)
+
+    def _part(self, groups: Sequence[Group], advantages: Sequence[tuple[float, ...]]) -> Part:
+        """What groups add to the loss and its gradient, before it is divided by anything."""
+        made = _packs(
+            list(zip(groups, advantages, strict=True)), small=TOKEN_BUDGET
+        )  # others keep cores busy
+        if not made:
+            return Part()
+        place = groups[0].step, groups[0].index
+        drawn = torch.Generator().manual_seed(seed_for(self.job.seed, "shown", *place))
+        tries = sum(len(group.trajectories) for group in groups)
+        lessons = [Lesson(pack.to(self.device)) for pack in made]
+        lessons = self._with_some_base(lessons, max(1, tries // SHOWN), drawn)
+        learned: list[Learned] = []
+        total: tuple[Tensor, ...] = ()
+        for lesson in lessons:
+            shown, gradients = self._learn(lesson, ONE)
+            learned.append(shown)
+            for mine, more in zip(total, gradients, strict=bool(total)):
+                mine.add_(more)
+            total = total or gradients
+        return Part(tuple(learned), total)
+
     def _with_proximal(self, lessons: Sequence[Lesson], pool: ThreadPoolExecutor) -> list[Lesson]:
         found = pool.map(lambda lesson: _measured(self.policy, lesson.pack), lessons)
         return [replace(lesson, proximal_T=T) for lesson, T in zip(lessons, found, strict=True)]
@@ -134,10 +211,15 @@ class Learner(ABC):
     ) -> dict[str, float]:
         size = Size(sum(len(lesson.pack.row_T) for lesson in lessons), tries)
         if not size.tokens:
-            return {"tokens": 0.0, "nodes": 0.0, "skipped": 1.0}
+            return NOTHING_SAID
         lessons = self._with_base(lessons, size, pool)
         learned = self._learned(pool.map(lambda lesson: self._learn(lesson, size), lessons))
-        loss = sum(part.loss for part in learned)
+        return self._stepped(learned, sum(part.loss for part in learned), size, learning_rate)
+
+    def _stepped(
+        self, learned: Sequence[Learned], loss: float, size: Size, learning_rate: float
+    ) -> dict[str, float]:
+        """Update the weights by the gradients there are, if they are finite; what is shown of it."""
         length = float(nn.utils.clip_grad_norm_(self.parameters.values(), self.job.max_grad_norm))
         finite = math.isfinite(loss) and math.isfinite(length)
         if finite:
@@ -154,17 +236,17 @@ class Learner(ABC):
         """With the base model's log-probabilities: of all lessons if they are penalised, else of a few tries
         drawn by chance, to be shown. A penalty in the advantages is taken off them here."""
         if self.job.kl_coefficient == 0:
-            return self._with_some_base(lessons, max(1, size.tries // SHOWN))
+            return self._with_some_base(lessons, max(1, size.tries // SHOWN), self.random)
         found = pool.map(lambda lesson: _measured(self.base, lesson.pack), lessons)
         known = [replace(lesson, base_T=T) for lesson, T in zip(lessons, found, strict=True)]
         return self._penalised(known) if self.job.kl_in == "advantage" else known
 
-    def _with_some_base(self, lessons: Sequence[Lesson], tries: int) -> list[Lesson]:
+    def _with_some_base(self, lessons: Sequence[Lesson], tries: int, chance: torch.Generator) -> list[Lesson]:
         """`tries` that lie side by side share most of what is computed; they are all of one lesson."""
-        drawn = int(torch.randint(len(lessons), (), generator=self.random))
+        drawn = int(torch.randint(len(lessons), (), generator=chance))
         pack = lessons[drawn].pack
         held = int(pack.try_T.max()) + 1
-        first = int(torch.randint(max(1, held - tries + 1), (), generator=self.random))
+        first = int(torch.randint(max(1, held - tries + 1), (), generator=chance))
         few, base_at = pack.of_tries(range(first, min(held, first + tries)))
         known = replace(lessons[drawn], few=few.to(self.device), base_at=base_at)
         return [*lessons[:drawn], known, *lessons[drawn + 1 :]]
@@ -222,9 +304,13 @@ class Learner(ABC):
         learned = []
         for shown, gradients in parts:
             learned.append(shown)
-            for parameter, gradient in zip(self.parameters.values(), gradients, strict=True):
-                parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
+            self._add(gradients)
         return learned
+
+    def _add(self, gradients: Sequence[Tensor]) -> None:
+        """Gradients of all parameters, or none."""
+        for parameter, gradient in zip(self.parameters.values(), gradients, strict=bool(gradients)):
+            parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
 
     def _step(self, learning_rate: float) -> None:
         for group in self.optimizer.param_groups:
@@ -262,7 +348,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _packs(share: Sequence[tuple[Group, Sequence[float]]]) -> list[Pack]:
+def _packs(share: Sequence[tuple[Group, Sequence[float]]], small: int = SMALL) -> list[Pack]:
     """Micro-batches of every segment of every try, with the advantage of the try."""
     lines: list[Line] = []
     numbers: list[int] = []
@@ -270,7 +356,7 @@ def _packs(share: Sequence[tuple[Group, Sequence[float]]]) -> list[Pack]:
     for number, (trajectory, advantage) in enumerate(tries):
         lines += [(segment, advantage) for segment in trajectory.segments]
         numbers += [number] * len(trajectory.segments)
-    return packs(lines, TOKEN_BUDGET, numbers)
+    return packs(lines, TOKEN_BUDGET, numbers, small)
 
 
 def _loss(job: Job, logprobs_T: Tensor, old_T: Tensor, pack: Pack) -> TokenLoss:

@@ -18,7 +18,7 @@ from gpu_worker.environments.yes_no_maybe import YesNoMaybe
 from gpu_worker.loop import train
 from gpu_worker.trainers.full import FullTrainer
 from gpu_worker.trainers.lora import LoraTrainer
-from gpu_worker.types import Group, Job, Progress, Record, Report, Score, Summary, Trajectory, Wish
+from gpu_worker.types import Group, Job, Judge, Progress, Record, Report, Score, Summary, Trajectory, Wish
 
 ROOM = YesNoMaybe()
 
@@ -63,7 +63,7 @@ async def judge(group: Group) -> Group:
     return dataclasses.replace(group, trajectories=tuple(map(judged, group.trajectories)), judge="ids")
 
 
-def run(model: Path, job: Job, record: Record) -> Summary:
+def run(model: Path, job: Job, record: Record, judge: Judge = judge) -> Summary:
     def engine() -> EmbeddedEngine:
         return EmbeddedEngine(model, slots=16, max_context=job.max_context)
 
