@@ -44,9 +44,10 @@ class Practice:
         self.curriculum.note(round_.groups, self.step)
 
     def while_waiting(self, seconds: float) -> "Practice":
-        """With no more seconds than the learner waited for it: the rest was hidden behind learning."""
-        sample = min(seconds, self.sample_seconds)
-        return replace(self, sample_seconds=sample, judge_seconds=min(seconds - sample, self.judge_seconds))
+        """With no more seconds than the learner waited for it: the rest was hidden behind learning. What it
+        waited for last was the judge."""
+        judge = min(seconds, self.judge_seconds)
+        return replace(self, judge_seconds=judge, sample_seconds=min(seconds - judge, self.sample_seconds))
 
 
 async def practised(arena: Arena, curriculum: Curriculum, step: int, ahead: Ahead | None = None) -> Practice:

@@ -47,3 +47,10 @@ def test_one_unknown_price_leaves_the_step_s_cost_unknown() -> None:
 
 def test_without_a_judge_nothing_is_told_of_one() -> None:
     assert not [name for name in shown(group(0.2, judging=None)) if name.startswith(("judge_", "ruler"))]
+
+
+def test_what_the_learner_waits_for_last_is_the_judge() -> None:
+    practice = Practice(Curriculum(Job("r", "e"), [TASK]), 1, sample_seconds=12.0, judge_seconds=2.0)
+    for waited, sample, judge in ((0.5, 0.0, 0.5), (5.0, 3.0, 2.0), (20.0, 12.0, 2.0)):
+        shown = practice.while_waiting(waited)
+        assert (shown.sample_seconds, shown.judge_seconds) == (sample, judge)
