@@ -53,6 +53,7 @@ def test_rows_and_json_are_the_same_schema() -> None:
     assert schema_rows.schema_in({"parameters_as": "json", "parameters": json.dumps(ORDER)}) == (ORDER, [])
 
 
+OFTEN = pytest.mark.parametrize("examples", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 NAMES = st.from_regex(r"[a-zé状]([\w. -]{0,10}\w)?", fullmatch=True)
 SCALARS = {
     "string": st.text(max_size=12),
@@ -99,14 +100,18 @@ def schemas(draw: st.DrawFn) -> dict[str, Any]:
     return schema
 
 
-@settings(max_examples=600, deadline=None)
-@given(schemas())
-def test_any_schema_survives_the_way_through_a_form(schema: dict[str, Any]) -> None:
-    assert check(schema) == []
-    back, problems = schema_rows.schema_in(form_of(schema))
-    assert problems == []
-    assert json.dumps(back, sort_keys=True) == json.dumps(schema, sort_keys=True)
-    assert same(back, schema)
+@OFTEN
+def test_any_schema_survives_the_way_through_a_form(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(schemas())
+    def survives(schema: dict[str, Any]) -> None:
+        assert check(schema) == []
+        back, problems = schema_rows.schema_in(form_of(schema))
+        assert problems == []
+        assert json.dumps(back, sort_keys=True) == json.dumps(schema, sort_keys=True)
+        assert same(back, schema)
+
+    survives()
 
 
 KEYS = st.sampled_from(["type", "properties", "required", "enum", "items", "default", "$ref", "a", ""])
@@ -119,29 +124,38 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=600, deadline=None)
-@given(ANYTHING)
-def test_check_answers_for_anything_at_all(value: Any) -> None:
-    assert all(isinstance(problem, str) for problem in check(value))
-    properly = {"type": "object", "properties": {"a": value, "b": {"enum": value, "type": value}}}
-    assert all(isinstance(problem, str) for problem in check(properly))
+@OFTEN
+def test_check_answers_for_anything_at_all(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(ANYTHING)
+    def answers(value: Any) -> None:
+        assert all(isinstance(problem, str) for problem in check(value))
+        properly = {"type": "object", "properties": {"a": value, "b": {"enum": value, "type": value}}}
+        assert all(isinstance(problem, str) for problem in check(properly))
+
+    answers()
 
 
 FIELDS = st.from_regex(r"row-[0-9]{1,3}-(name|type|choices|default|rest|required)", fullmatch=True)
 TYPED = st.sampled_from(["json", "rows", "integer", "list", "other", "{", "[1]", '{"a":1}'])
 
 
-@settings(max_examples=600, deadline=None)
-@given(
-    st.dictionaries(
-        FIELDS | st.sampled_from(["parameters", "parameters_as", "parameters_rest"]),
-        st.text(max_size=20) | TYPED,
-        max_size=12,
-    )
+FORMS = st.dictionaries(
+    FIELDS | st.sampled_from(["parameters", "parameters_as", "parameters_rest"]),
+    st.text(max_size=20) | TYPED,
+    max_size=12,
 )
-def test_any_form_gives_a_schema_or_a_sentence(data: dict[str, str]) -> None:
-    schema, problems = schema_rows.schema_in(data)
-    assert problems or check(schema) == []
+
+
+@OFTEN
+def test_any_form_gives_a_schema_or_a_sentence(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(FORMS)
+    def gives(data: dict[str, str]) -> None:
+        schema, problems = schema_rows.schema_in(data)
+        assert problems or check(schema) == []
+
+    gives()
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,18 @@ TYPED = st.sampled_from(
 )
 
 
+@pytest.mark.parametrize("examples", [60, pytest.param(2_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", STARTS)
-@settings(max_examples=300, deadline=None)
-@given(st.dictionaries(NAMES | ROWS, st.text(max_size=30) | TYPED, max_size=14))
-def test_any_form_becomes_a_draft_or_sentences(kind: str, data: dict[str, str]) -> None:
+def test_any_form_becomes_a_draft_or_sentences(kind: str, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(st.dictionaries(NAMES | ROWS, st.text(max_size=30) | TYPED, max_size=14))
+    def becomes(data: dict[str, str]) -> None:
+        a_draft_or_sentences(kind, data)
+
+    becomes()
+
+
+def a_draft_or_sentences(kind: str, data: dict[str, str]) -> None:
     parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
     tool = Tool(name="t", kind=kind, settings=STARTS[kind], parameters=parameters, faults={})
     draft, problems = tool_forms.draft_in(data, tool)
