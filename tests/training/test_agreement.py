@@ -104,6 +104,20 @@ def test_the_interval_matches_a_plain_bootstrap() -> None:
     )
 
 
+@pytest.mark.parametrize("count", [1, 7, 50, 150])
+def test_the_interval_is_that_of_drawing_groups_one_by_one(count: int) -> None:
+    dice = random.Random(count + 1)
+    groups = [(dice.random(), float(dice.randrange(1, 29))) for _ in range(count)]
+    drawing = random.Random(count)
+    drawn = []
+    for _ in range(agreement.DRAWS):
+        picked = drawing.choices(groups, k=count)
+        drawn.append(sum(top for top, _ in picked) / sum(bottom for _, bottom in picked))
+    drawn.sort()
+    told = agreement.ratio(groups)
+    assert (told.low, told.high) == (drawn[25], drawn[-26])
+
+
 def test_a_judge_that_favours_early_tries_is_caught_whatever_they_are_worth() -> None:
     dice = random.Random(11)
     groups = []

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from gpu_worker.tools import aside
 from judging import offline
 from judging.rubric import DEFAULT
-from judging.spending import Purse
 from tests import stories
 from tests.judging import provider as scripted
 from training.authoring.office import desk, errands, tasks
 from training.judges import human, providers
-from training.judges.lab import matrix, queue, trials
+from training.judges.lab import matrix, queue
 from training.judges.lab.cost import foretold
 from training.judges.lab.questions import Hearing, unanswered
 from training.judges.lab.sources import sha256_of, sources
@@ -96,10 +97,17 @@ def do(errand: Errand) -> Errand:
     return errand
 
 
+def hear(owner: User, groups: list[Group], judge: str, flips: bool = False) -> list[JudgeTrial]:
+    """A judge asked by the default rubric, once; with `flips` in both orders."""
+    hearing = Hearing([group.pk for group in groups], [judge], [""], flips=flips, repeats=0)
+    done = do(begun(owner, groups[0].run, 0.0, hearing.arguments))
+    assert done.error == ""
+    return list(JudgeTrial.objects.order_by("group", "-order"))
+
+
 def test_a_judge_is_asked_again_and_the_run_stays_as_it_is(user: User, group: Group) -> None:
     before = list(group.trajectories.values_list("reward", "human"))
-    trial = trials.judge_again(user, group, offline.MODEL, "")
-    flipped = trials.judge_again(user, group, offline.MODEL, "", flipped=True)
+    trial, flipped = hear(user, [group], offline.MODEL, flips=True)
     assert (trial.order, flipped.order, trial.error) == ("seeded", "flipped", "")
     assert flipped.positions[0] == trial.positions[0][::-1]
     assert set(trial.scores) == {str(index) for index in range(8)}
@@ -110,9 +118,7 @@ def test_a_judge_is_asked_again_and_the_run_stays_as_it_is(user: User, group: Gr
 
 def test_a_judge_that_goes_by_places_is_found_out(user: User, told: Run, judge: scripted.Provider) -> None:
     judge.script = by_place
-    for group in selection_of(told).groups:
-        for flipped in (False, True):
-            trials.judge_again(user, group, "openai/scripted", "", flipped=flipped)
+    hear(user, selection_of(told).groups, "openai/scripted", flips=True)
     found = {row.source.key: row for row in matrix.rows(sources(selection_of(told).groups, user, told.agent))}
     row = next(row for key, row in found.items() if key.startswith("openai/scripted"))
     assert row.flip and row.flip.value is not None and row.flip.value < 0
@@ -124,13 +130,12 @@ def test_an_answer_that_cannot_be_used_is_kept_as_a_failure_and_asked_again(
     user: User, group: Group, judge: scripted.Provider
 ) -> None:
     judge.script = lambda body: "I would rather not."
-    failed = trials.judge_again(user, group, "openai/scripted", "")
+    [failed] = hear(user, [group], "openai/scripted")
     assert "could not be used" in failed.error and failed.scores == {}
     hearing = Hearing([group.pk], ["openai/scripted"], [""], flips=False, repeats=0)
     assert len(unanswered(user, hearing.questions())) == 1
     judge.script = by_place
-    trials.judge_again(user, group, "openai/scripted", "")
-    assert [trial.error for trial in JudgeTrial.objects.all()] == [""]
+    assert [trial.error for trial in hear(user, [group], "openai/scripted")] == [""]
     assert unanswered(user, hearing.questions()) == []
 
 
@@ -357,6 +362,70 @@ def test_what_is_foretold_knows_what_was_answered_before(user: User, told: Run) 
         and first.dollars
         and first.dollars[1] > first.dollars[0] > 0
     )
-    trials.judge_again(user, selection_of(told).groups[0], offline.MODEL, "", purse=Purse())
+    hear(user, selection_of(told).groups[:1], offline.MODEL)
     assert foretold(hearing, user).known == 1
     assert foretold(Hearing(hearing.groups, ["no/such-model"], [""]), user).unknown == "no/such-model"
+
+
+def by_days(body: dict[str, Any]) -> str:
+    """A judge to whom an earlier day of arrival is worth more."""
+    days = {
+        i: int(re.findall(r"\d+", text.splitlines()[-1])[-1]) for i, text in scripted.frames(body).items()
+    }
+    scores = [
+        {"trajectory_id": i, "explanation": f"day {day}", "score": 1 - day / 20} for i, day in days.items()
+    ]
+    return json.dumps({"scores": scores})
+
+
+def test_a_group_of_sixteen_is_judged_in_two_panels_on_one_scale(
+    ann: Client, make_run: MakeRun, judge: scripted.Provider
+) -> None:
+    judge.script = by_days
+    run = stories.tell(make_run("sixteen"), iter([stories.wide(16, 3)]), end=Run.State.DONE)
+    form = {"run": run.pk, "judge": "", "other": "openai/scripted", "rubric": sha256_of(""), "flips": "on"}
+    ann.post("/lab/ask/", form)
+    done = do(Errand.objects.get(kind="judge_lab"))
+    assert (done.state, done.result["asked"], done.result["failed"], len(judge.asked)) == ("done", 2, 0, 4)
+    trial, flipped = JudgeTrial.objects.order_by("-order")
+    one, other = (set(panel) for panel in trial.positions)
+    assert len(one) == len(other) == 9 and len(one & other) == 2 and one | other == set(range(16))
+    assert flipped.positions == [panel[::-1] for panel in trial.positions]
+    scores = [trial.scores[str(index)][0] for index in range(16)]
+    assert scores == pytest.approx([1 - (index + 1) / 20 for index in range(16)])
+    page = ann.get("/lab/", {"run": run.pk}).content.decode()
+    assert (
+        page.count("1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16") == 2
+    )  # the run's judge and this
+    assert "openai/scripted" in page and "τ +1.00" in page
+    verdicts = ann.get(f"/groups/{trial.group_id}/lab/verdicts/").content.decode()
+    assert "place 16" in verdicts and "day 16" in verdicts
+
+
+def test_more_groups_are_no_more_queries_and_long_texts_stay_where_they_are(
+    ann: Client, user: User, make_run: MakeRun
+) -> None:
+    run = stories.tell(make_run(steps=9), stories.training(9, 4, 2), end=Run.State.DONE)
+    hear(user, selection_of(run, 30).groups, offline.MODEL, flips=True)
+
+    def queries(groups: int) -> list[str]:
+        with CaptureQueriesContext(connection) as found:
+            assert ann.get("/lab/", {"run": run.pk, "groups": groups}).status_code == 200
+        return [query["sql"] for query in found]
+
+    queries(1)  # the first also begins the session
+    few, many = queries(5), queries(30)
+    assert len(few) == len(many) <= 24
+    long = ('"training_judgetrial"."rubric",', "explanation", "messages", "segments", '"tools"')
+    assert [sql for sql in many for name in long if name in sql] == []
+
+
+def test_the_main_navigation_says_where_a_page_of_the_lab_belongs(ann: Client, group: Group) -> None:
+    for address, title in (
+        (f"/groups/{group.pk}/lab/", "Judge lab"),
+        (f"/groups/{group.pk}/", "Runs"),
+        (f"/lab/rubric/?run={group.run_id}", "Judge lab"),
+    ):
+        page = ann.get(address).content.decode()
+        sections = page[page.index("<header") : page.index("</header>")]
+        assert re.findall(r'aria-current="page"[^>]*>\s*([^<]*)<', sections) == [title], address

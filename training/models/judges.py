@@ -56,7 +56,11 @@ class RubricVersion(models.Model):
 
 
 class JudgeTrial(models.Model):
-    """One judgement of a group in the judge lab. Nothing of it touches the run."""
+    """One judgement of a group in the judge lab. Nothing of it touches the run.
+
+    `positions` is a list of panels, each the indexes of its tries in the order they were shown: one panel
+    for a small group; the panels of a large one share tries.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="judge_trials")
     group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="trials")

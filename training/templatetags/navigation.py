@@ -1,5 +1,6 @@
 """Where the main parts of the site are, and which of them a page belongs to."""
 
+import re
 from dataclasses import dataclass
 
 from django import template
@@ -10,14 +11,14 @@ from django.utils.translation import gettext, gettext_lazy
 register = template.Library()
 
 SECTIONS = (
-    ("home", gettext_lazy("Runs"), ("/runs/", "/groups/", "/trajectories/", "/replays/", "/comparisons/")),
-    ("tries", gettext_lazy("Tries"), ("/tries/",)),
-    ("agents", gettext_lazy("Agents"), ("/agents/", "/tables/", "/tools/", "/secrets/", "/errands/")),
-    ("lab", gettext_lazy("Judge lab"), ("/lab/",)),
-    ("providers", gettext_lazy("Models"), ("/providers/",)),
-    ("endpoint", gettext_lazy("Endpoint"), ("/endpoint/",)),
+    ("home", gettext_lazy("Runs"), r"/(runs|groups(?!/\d+/lab/)|trajectories|replays|comparisons)/"),
+    ("tries", gettext_lazy("Tries"), "/tries/"),
+    ("agents", gettext_lazy("Agents"), "/(agents|tables|tools|secrets|errands)/"),
+    ("lab", gettext_lazy("Judge lab"), r"/(lab|groups/\d+/lab)/"),
+    ("providers", gettext_lazy("Models"), "/providers/"),
+    ("endpoint", gettext_lazy("Endpoint"), "/endpoint/"),
 )
-"""Name of the address, title, and how the addresses of its other pages begin."""
+"""Name of the address, title, and a pattern of how the addresses of its other pages begin."""
 ROOMS = (
     ("run", gettext_lazy("Overview")),
     ("groups", gettext_lazy("Groups")),
@@ -40,8 +41,8 @@ def sections(context: template.Context) -> list[Place]:
     """The parts of the site."""
     request: HttpRequest = context["request"]
     return [
-        Place(url := reverse(name), str(title), request.path == url or request.path.startswith(beginnings))
-        for name, title, beginnings in SECTIONS
+        Place(url := reverse(name), str(title), request.path == url or bool(re.match(others, request.path)))
+        for name, title, others in SECTIONS
     ]
 
 

@@ -6,11 +6,13 @@ groups again with replacement (percentile bootstrap), since tries of one group a
 """
 
 import functools
-import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
 
 Values = Mapping[int, float]
 """Index of a try → its value."""
@@ -51,33 +53,23 @@ def kendall_tau_b(x: Sequence[float], y: Sequence[float]) -> float | None:
 
     None where either holds nothing but ties, which has no order to compare.
     """
-    concordant = discordant = only_x = only_y = 0
-    for a, b in combinations(range(len(x)), 2):
-        dx, dy = x[a] - x[b], y[a] - y[b]
-        if dx and dy:
-            same = (dx > 0) == (dy > 0)
-            concordant += same
-            discordant += not same
-        elif dx:
-            only_x += 1
-        elif dy:
-            only_y += 1
-    ordered = concordant + discordant
-    if not (ordered + only_x) or not (ordered + only_y):
+    x_up, x_down = _order(tuple(x))
+    y_up, y_down = _order(tuple(y))
+    concordant = (x_up & y_up | x_down & y_down).bit_count()
+    discordant = (x_up & y_down | x_down & y_up).bit_count()
+    ordered_x, ordered_y = (x_up | x_down).bit_count(), (y_up | y_down).bit_count()
+    if not ordered_x or not ordered_y:
         return None
-    return (concordant - discordant) / sqrt((ordered + only_x) * (ordered + only_y))
+    return (concordant - discordant) / sqrt(ordered_x * ordered_y)
 
 
 def alike(x: Sequence[float], y: Sequence[float]) -> tuple[float, int]:
     """(pairs ordered alike, pairs). What both tie is left out; what only one ties counts half."""
-    points, pairs = 0.0, 0
-    for a, b in combinations(range(len(x)), 2):
-        dx, dy = x[a] - x[b], y[a] - y[b]
-        if not dx and not dy:
-            continue
-        pairs += 1
-        points += 0.5 if not dx or not dy else (dx > 0) == (dy > 0)
-    return points, pairs
+    x_up, x_down = _order(tuple(x))
+    y_up, y_down = _order(tuple(y))
+    concordant = (x_up & y_up | x_down & y_down).bit_count()
+    tied_by_one = ((x_up | x_down) ^ (y_up | y_down)).bit_count()
+    return concordant + 0.5 * tied_by_one, (x_up | x_down | y_up | y_down).bit_count()
 
 
 def tau(groups: Iterable[Two]) -> Estimate:
@@ -166,19 +158,29 @@ def ratio(groups: Sequence[tuple[float, float]]) -> Estimate:
     """Sum of the first numbers over the sum of the second ones, which are above 0."""
     if not groups:
         return Estimate(None, None, None, 0)
-    tops, bottoms = [top for top, _ in groups], [bottom for _, bottom in groups]
-    drawn = sorted(
-        sum(map(tops.__getitem__, draw)) / sum(map(bottoms.__getitem__, draw)) for draw in _draws(len(groups))
-    )
+    tops, bottoms = np.array(groups, dtype=float).T
+    draws = _draws(len(groups))
+    drawn = np.sort(tops[draws].sum(axis=0) / bottoms[draws].sum(axis=0))
     tail = round((1 - COVERAGE) / 2 * DRAWS)
-    return Estimate(sum(tops) / sum(bottoms), drawn[tail], drawn[-1 - tail], len(groups))
+    value = sum(top for top, _ in groups) / sum(bottom for _, bottom in groups)
+    return Estimate(value, float(drawn[tail]), float(drawn[-1 - tail]), len(groups))
 
 
 @functools.lru_cache(maxsize=64)
-def _draws(count: int) -> tuple[tuple[int, ...], ...]:
-    """The same groups are always drawn, so that a page shows the same interval each time."""
-    dice = random.Random(count)
-    return tuple(tuple(dice.choices(range(count), k=count)) for _ in range(DRAWS))
+def _draws(count: int) -> npt.NDArray[np.intp]:
+    """(count, DRAWS) numbers of groups. The same are always drawn, so that a page shows the same interval."""
+    dice = np.random.RandomState([count])  # a list seeds it as `random` is seeded, and its stream is frozen
+    return np.ascontiguousarray((dice.random_sample((DRAWS, count)) * count).astype(np.intp).T)
+
+
+@functools.lru_cache(maxsize=4096)
+def _order(values: tuple[float, ...]) -> tuple[int, int]:
+    """Two numbers with a bit for each pair: where its first value is the higher one, and where the lower."""
+    up = down = 0
+    for bit, (a, b) in enumerate(combinations(values, 2)):
+        up |= (a > b) << bit
+        down |= (a < b) << bit
+    return up, down
 
 
 def _early_minus_late(first: Shown, second: Shown) -> float | None:

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,7 +19,7 @@ from training.judges.lab.cost import foretold
 from training.judges.lab.questions import KIND
 from training.judges.lab.sources import sources
 from training.judges.lab.strips import SHOWN, strips
-from training.models import Errand, Run
+from training.models import Errand, Group, Run
 
 MOST_RUNS = 50
 
@@ -27,15 +28,15 @@ MOST_RUNS = 50
 @login_required
 def lab(request: HttpRequest) -> HttpResponse:
     person = _person(request)
-    runs = list(Run.objects.filter(owner=person, groups__tries__gte=2).distinct()[:MOST_RUNS])
+    runs = _runs(person)
     asked = request.GET.get("run", "")
-    run = run_of(request, int(asked)) if asked.isdecimal() and len(asked) < 18 else next(iter(runs), None)
-    if run is None:
+    if not runs and not asked.isdecimal():
         return render(request, "judges/lab_empty.html")
+    run = _run(request, asked) if asked.isdecimal() else runs[0]
     selection = queue.selected(run, request.GET.dict())
     context = {
         **_results(request, run, selection),
-        "runs": runs,
+        "runs": runs if run in runs else [run, *runs],
         "asking": asking_form.asking(run, person),
     }
     return render(request, "judges/lab.html", context)
@@ -104,7 +105,6 @@ def _results(request: HttpRequest, run: Run, selection: queue.Selection) -> dict
         "run": run,
         "selection": selection,
         "progress": queue.progress(selection, person),
-        "own_rubrics": sum(bool(group.rubric) for group in selection.groups),
         "rows": matrix.rows(ways),
         "heat": matrix.heat(ways),
         "strips": strips(selection.groups, ways, only_differing=only_differing, most=most),
@@ -113,6 +113,12 @@ def _results(request: HttpRequest, run: Run, selection: queue.Selection) -> dict
         "errand": errand,
         "at_work": errand is not None and errand.state not in Errand.OVER,
     }
+
+
+def _runs(person: User) -> list[Run]:
+    """The newest that have tries to compare."""
+    compared = Group.objects.filter(run=OuterRef("pk"), tries__gte=2)
+    return list(Run.objects.filter(Exists(compared), owner=person)[:MOST_RUNS])
 
 
 def _run(request: HttpRequest, asked: str) -> Run:

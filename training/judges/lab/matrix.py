@@ -9,8 +9,7 @@ from django.utils.translation import gettext as _
 
 from training.judges.lab import agreement
 from training.judges.lab.agreement import Estimate, Two
-from training.judges.lab.sources import YOU, Source
-from training.models import JudgeTrial
+from training.judges.lab.sources import YOU, Answer, Source
 from training.templatetags.figures import dollars
 
 TONES = 4
@@ -96,10 +95,10 @@ def _row(source: Source, you: Source | None) -> Row:
         for values in source.repeated[g]
         if g in source.values
     ]
-    answered = [trial for trial in source.trials if not trial.error]
-    costs = [_of(trial, "cost") for trial in answered]
+    answered = [answer for answer in source.answers if not answer.error]
+    costs = [_of(answer, "cost") for answer in answered]
     known = [cost for cost in costs if cost is not None]
-    failures = [trial for trial in source.trials if trial.error]
+    failures = [answer for answer in source.answers if answer.error]
     return Row(
         source=source,
         groups=len(source.values),
@@ -112,7 +111,7 @@ def _row(source: Source, you: Source | None) -> Row:
         profile=_bars(agreement.bias_by_position(turned)),
         cost=fmean(known) if known else None,
         priced=len(known) == len(costs),
-        seconds=fmean(_of(trial, "seconds") or 0.0 for trial in answered) if answered else None,
+        seconds=fmean(_of(answer, "seconds") or 0.0 for answer in answered) if answered else None,
         tokens=_tokens(answered),
         failed=len(failures),
         problem=failures[-1].error if failures else "",
@@ -139,13 +138,13 @@ def _bars(profile: Sequence[float]) -> list[tuple[float, float]]:
     return [(10 - h if beyond > 0 else 10, max(0.5, h)) for beyond, h in zip(profile, heights, strict=True)]
 
 
-def _tokens(trials: Sequence[JudgeTrial]) -> tuple[float, float] | None:
-    if not trials:
+def _tokens(answers: Sequence[Answer]) -> tuple[float, float] | None:
+    if not answers:
         return None
-    asked = fmean(_of(trial, "prompt_tokens") or 0.0 for trial in trials)
-    return asked, fmean(_of(trial, "answer_tokens") or 0.0 for trial in trials)
+    asked = fmean(_of(answer, "prompt_tokens") or 0.0 for answer in answers)
+    return asked, fmean(_of(answer, "answer_tokens") or 0.0 for answer in answers)
 
 
-def _of(trial: JudgeTrial, name: str) -> float | None:
-    found = trial.judging.get(name)
+def _of(answer: Answer, name: str) -> float | None:
+    found = answer.judging.get(name)
     return float(found) if isinstance(found, int | float) else None

@@ -35,8 +35,13 @@ class Selection:
 
     @cached_property
     def groups(self) -> list[Group]:
-        found = Group.objects.select_related("run").in_bulk(self.ids)
+        found = Group.objects.defer("tools", "judging", "rubric").in_bulk(self.ids)
         return [found[pk] for pk in self.ids if pk in found]
+
+    @cached_property
+    def own_rubrics(self) -> int:
+        """How many of the groups have a rubric of their own."""
+        return Group.objects.filter(pk__in=self.ids).exclude(rubric="").count()
 
     @property
     def query(self) -> str:

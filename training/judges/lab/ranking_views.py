@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from training.access import group_of
 from training.judges.lab import queue
 from training.judges.lab.ranking import to_rank
-from training.judges.lab.sources import sources
+from training.judges.lab.sources import reasons, sources
 from training.judges.lab.strips import strip
 from training.judges.lab.verdicts import verdicts
 
@@ -44,7 +44,7 @@ def lab_verdicts(request: HttpRequest, group_id: int) -> HttpResponse:
     context = {
         "group": group,
         "strip": strip(group, ways),
-        "verdicts": verdicts(group, ways),
+        "verdicts": verdicts(group, ways, reasons(group, person)),
         "progress": queue.progress(selection, person),
     }
     return render(request, "judges/_lab_verdicts.html", context)

@@ -68,7 +68,7 @@ def change(groups: Sequence[Group], person: User, judge: str, present: str, draf
 
 def _asked_by(ids: Sequence[int], person: User, judge: str, rubric: str, title: str) -> Source:
     found = on_trial_by(ids, person, judge, sha256_of(rubric))
-    return Source(f"{judge} {title}", judge_title(judge), title, found.values, found.reasons)
+    return Source(f"{judge} {title}", judge_title(judge), title, found.values)
 
 
 def _with(you: Source, judge: Source, kept: set[int]) -> Estimate | None:

@@ -2,10 +2,12 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from judging import offline
@@ -19,6 +21,13 @@ RECORDED = ("ruler", "checks", "environment", "mix")
 """Sources of a run's own scores that the lab shows, where a run has them."""
 
 
+class Answer(NamedTuple):
+    """What one question to a judge took, as training.models.JudgeTrial has it; `error` where it failed."""
+
+    judging: Mapping[str, float | None]
+    error: str
+
+
 @dataclass
 class Source:
     """One way of scoring. `values` by group; what a judge on trial said in other orders stands beside it."""
@@ -27,15 +36,10 @@ class Source:
     title: str
     rubric: str = ""
     values: dict[int, Values] = field(default_factory=dict)
-    reasons: dict[int, dict[int, str]] = field(default_factory=dict)
     seeded: dict[int, Shown] = field(default_factory=dict)
     flipped: dict[int, Shown] = field(default_factory=dict)
     repeated: dict[int, list[Values]] = field(default_factory=lambda: defaultdict(list))
-    trials: list[JudgeTrial] = field(default_factory=list)
-
-    @property
-    def on_trial(self) -> bool:
-        return bool(self.trials)
+    answers: list[Answer] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -47,8 +51,8 @@ def sha256_of(rubric: str) -> str:
     return hashlib.sha256(rubric.strip().encode()).hexdigest()
 
 
-def key_of(judge_model: str, rubric: str) -> str:
-    return f"{judge_model} {sha256_of(rubric)[:12]}"
+def key_of(judge_model: str, rubric_sha256: str) -> str:
+    return f"{judge_model} {rubric_sha256[:12]}"
 
 
 def sources(groups: Sequence[Group], person: User, agent: Agent) -> list[Source]:
@@ -67,16 +71,15 @@ def by_hand(ids: Sequence[int], person: User) -> dict[int, Values]:
         scored[group][index] = value
     found.update({group: values for group, values in scored.items() if len(values) > 1})
     rankings = Ranking.objects.filter(owner=person, group__in=ids, withdrawn_at=None).order_by("id")
-    found.update({ranking.group_id: values_of(ranking.places) for ranking in rankings})
+    found.update({group: values_of(places) for group, places in rankings.values_list("group_id", "places")})
     return found
 
 
 def on_trial(ids: Sequence[int], person: User, agent: Agent) -> list[Source]:
-    trials = JudgeTrial.objects.filter(owner=person, group__in=ids).order_by("id")
     titles = rubric_titles(agent)
     found: dict[str, Source] = {}
-    for trial in trials:
-        key = key_of(trial.judge_model, trial.rubric)
+    for trial in _trials(JudgeTrial.objects.filter(owner=person, group__in=ids)):
+        key = key_of(trial.judge_model, trial.rubric_sha256)
         if key not in found:
             rubric = titles.get(trial.rubric_sha256) or _("a draft (%(mark)s)") % {
                 "mark": trial.rubric_sha256[:6]
@@ -89,11 +92,25 @@ def on_trial(ids: Sequence[int], person: User, agent: Agent) -> list[Source]:
 def on_trial_by(ids: Sequence[int], person: User, judge_model: str, rubric_sha256: str) -> Source:
     """One judge by one rubric."""
     found = Source(judge_model, judge_title(judge_model))
-    trials = JudgeTrial.objects.filter(
+    asked = JudgeTrial.objects.filter(
         owner=person, group__in=ids, judge_model=judge_model, rubric_sha256=rubric_sha256
     )
-    for trial in trials.order_by("id"):
+    for trial in _trials(asked):
         _add(found, trial)
+    return found
+
+
+def reasons(group: Group, person: User) -> dict[str, dict[int, str]]:
+    """Key of a source → index of a try of the group → why it was scored so."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    told = _recorded_scores([group.pk]).values_list("source", "trajectory__index", "explanation")
+    for name, index, why in told:
+        found[name][index] = why
+    ranking = JudgeTrial.objects.filter(owner=person, group=group, order=SEEDED, repeat=0, error="")
+    judged = ranking.order_by("id").values_list("judge_model", "rubric_sha256", "scores")
+    for judge_model, rubric_sha256, scores in judged:
+        whys = {int(index): str(told[1]) for index, told in scores.items()}
+        found[key_of(judge_model, rubric_sha256)] = whys
     return found
 
 
@@ -128,33 +145,54 @@ def judge_title(judge_model: str) -> str:
     return words.judge_name(offline.TITLE) if judge_model == offline.MODEL else judge_model
 
 
-def _add(source: Source, trial: JudgeTrial) -> None:
-    source.trials.append(trial)
+class _Trial(NamedTuple):
+    """A JudgeTrial without its long texts."""
+
+    group: int
+    judge_model: str
+    rubric_sha256: str
+    order: str
+    repeat: int
+    positions: Sequence[Sequence[int]]
+    scores: Mapping[str, tuple[float, str]]
+    judging: Mapping[str, float | None]
+    error: str
+
+
+def _trials(asked: QuerySet[JudgeTrial]) -> Iterator[_Trial]:
+    """One at a time, so that what judges gave as reasons is let go as it comes."""
+    columns = ("group_id", *_Trial._fields[1:])
+    return (_Trial(*row) for row in asked.order_by("id").values_list(*columns).iterator())
+
+
+def _add(source: Source, trial: _Trial) -> None:
+    source.answers.append(Answer(trial.judging, trial.error))
     if trial.error:
         return
     values = {int(index): float(told[0]) for index, told in trial.scores.items()}
     if trial.repeat:
-        source.repeated[trial.group_id].append(values)
+        source.repeated[trial.group].append(values)
     elif trial.order == FLIPPED:
-        source.flipped[trial.group_id] = Shown(trial.positions, values)
+        source.flipped[trial.group] = Shown(trial.positions, values)
     else:
-        source.seeded[trial.group_id] = Shown(trial.positions, values)
-        source.values[trial.group_id] = values
-        source.reasons[trial.group_id] = {int(index): str(told[1]) for index, told in trial.scores.items()}
+        source.seeded[trial.group] = Shown(trial.positions, values)
+        source.values[trial.group] = values
 
 
 def _recorded(groups: Sequence[Group]) -> list[Source]:
-    ids = [group.pk for group in groups]
-    rows = Score.objects.filter(trajectory__group__in=ids, source__in=RECORDED).order_by("id")
     found = {name: Source(name, _title(name, groups)) for name in RECORDED}
-    told = rows.values_list("source", "trajectory__group_id", "trajectory__index", "value", "explanation")
+    rows = _recorded_scores([group.pk for group in groups])
     values: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
-    for name, group, index, value, explanation in told:
+    told = rows.values_list("source", "trajectory__group_id", "trajectory__index", "value")
+    for name, group, index, value in told:
         values[name, group][index] = value
-        found[name].reasons.setdefault(group, {})[index] = explanation
     for (name, group), scored in values.items():
         found[name].values[group] = scored
     return [found[name] for name in RECORDED if found[name].values]
+
+
+def _recorded_scores(ids: Sequence[int]) -> QuerySet[Score]:
+    return Score.objects.filter(trajectory__group__in=ids, source__in=RECORDED).order_by("id")
 
 
 def _title(name: str, groups: Iterable[Group]) -> str:

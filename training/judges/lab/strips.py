@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
+from django.utils.safestring import mark_safe
+
 from training.judges.lab.agreement import Values, best, common, kendall_tau_b, places_of
 from training.judges.lab.sources import YOU, Source
 from training.models import Group
@@ -19,20 +21,22 @@ LONGEST_NAME = 23
 
 
 @dataclass(frozen=True)
-class Node:
-    x: float
-    y: float
-    label: str
-
-
-@dataclass(frozen=True)
 class Line:
-    """One try from column to column. `kind` is best (by the first column), far, or plain."""
+    """One try from column to column, at (x, y). `kind` is best (by the first column), far, or plain."""
 
     label: str
-    points: str
-    nodes: list[Node]
+    nodes: list[tuple[float, float]]
     kind: str
+
+    @property
+    def svg(self) -> str:
+        """The line and its dots. A page draws thousands, too many for a template's loops; all are numbers."""
+        points = " ".join(f"{x:g},{y:g}" for x, y in self.nodes)
+        dots = (
+            f'<circle cx="{x:g}" cy="{y:g}" r="10"/><text x="{x:g}" y="{y:g}" dy="4">{self.label}</text>'
+            for x, y in self.nodes
+        )
+        return mark_safe(f'<polyline points="{points}"/>{"".join(dots)}')
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,11 @@ class Column:
     places: list[list[str]]
     tau: float | None
     same_best: bool
+
+    @property
+    def order(self) -> str:
+        """As "3 = 1, 2": the third and the first try share the first place."""
+        return ", ".join(" = ".join(place) for place in self.places)
 
 
 @dataclass(frozen=True)
@@ -172,11 +181,11 @@ def _line(
     index: int, columns: Sequence[Column], rows: Sequence[dict[int, _Row]], top: frozenset[int]
 ) -> Line:
     passed = [(column, at[index]) for column, at in zip(columns, rows, strict=True) if index in at]
-    nodes = [Node(column.x, _y(row.at), _label(index)) for column, row in passed]
+    nodes = [(column.x, _y(row.at)) for column, row in passed]
     moved = max((_distance(a, b) for (_, a), (_, b) in pairwise(passed)), default=0)
     far = moved >= max(2, FAR * len(rows[0]))
     kind = "best" if index in top else "far" if far else "plain"
-    return Line(_label(index), " ".join(f"{node.x:g},{node.y:g}" for node in nodes), nodes, kind)
+    return Line(_label(index), nodes, kind)
 
 
 def _distance(one: _Row, other: _Row) -> int:

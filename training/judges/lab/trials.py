@@ -9,44 +9,15 @@ from dataclasses import asdict
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
-from gpu_worker.tools import aside
-from gpu_worker.types import Group, JudgeFailed, Scenario
+from gpu_worker.types import Group, Scenario
 from judging.llm import Model
 from judging.ruler import Judgement, judge_group
-from judging.spending import Purse
 from training import models
-from training.judges import providers, stored
+from training.judges import stored
 from training.judges.lab.questions import Question
 from training.judges.lab.sources import sha256_of
 from training.models import JudgeTrial
 from training.runs.rows import LONGEST_LINE, clean, plain
-
-PATIENCE = 600.0
-"""Seconds that one judgement may take, repairs and pauses included."""
-
-
-def judge_again(
-    owner: User,
-    group_row: models.Group,
-    judge_model: str,
-    rubric: str,
-    *,
-    flipped: bool = False,
-    repeat: int = 0,
-    purse: Purse | None = None,
-) -> JudgeTrial:
-    """Ask and keep. A judge that gives no usable answer leaves a trial that says so.
-
-    Raises providers.NoProvider, llm.Refused or spending.BudgetSpent, which no further question would survive.
-    """
-    question = Question(group_row.pk, judge_model, rubric, flipped, repeat)
-    model = Model(providers.access_for(owner, judge_model), purse=purse)
-    group = recorded(group_row)
-    try:
-        judgement = aside.wait_for(asked(question, group, model), PATIENCE)
-    except (JudgeFailed, TimeoutError) as failed:
-        return keep_failure(owner, question, failed)
-    return keep(owner, question, group, judgement)
 
 
 def recorded(row: models.Group) -> Group:
