@@ -6,6 +6,7 @@ import { isTyping } from "./typing.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const SURE = [0.9, 0.6, 0.3, 0.1, 0.02];
+const UNDECIDED = [0.05, 0.3, 0.7, 1.2, 2]; // nats
 const SURPRISING = -Math.log(0.3);
 const BLOCK = 150; // tokens of a block at least: it ends with the line, or after MOST tokens in the midst of it
 const MOST = 400;
@@ -18,6 +19,15 @@ function level(logprob) {
   return found < 0 ? 5 : found;
 }
 
+/** 0 where the model was decided, up to 5 where many tokens were as likely, or where nothing is known. */
+function indecision(entropy) {
+  if (entropy === null) return 5;
+  const found = UNDECIDED.findIndex((ceiling) => entropy <= ceiling);
+  return found < 0 ? 5 : found;
+}
+
+/** With a true minus sign. */
+const signed = (value, places) => value.toFixed(places).replace("-", "−");
 const visible = (text) => text.replaceAll("\n", "⏎\n").replaceAll("\t", "⇥\t") || "·";
 
 class TokenStrip extends HTMLElement {
@@ -49,6 +59,7 @@ class TokenStrip extends HTMLElement {
 
   colourBy(overlay) {
     overlay.value = sessionStorage.getItem("artweb.overlay") ?? "logprob";
+    if (!overlay.value) overlay.value = "logprob"; // entropy, where it was not measured
     this.dataset.overlay = overlay.value;
     overlay.addEventListener("change", () => {
       this.dataset.overlay = overlay.value;
@@ -84,12 +95,13 @@ class TokenStrip extends HTMLElement {
   }
 
   block(at, end, drawn) {
-    const { start, texts, logprobs, readable } = this.told;
+    const { start, texts, logprobs, entropies, readable } = this.told;
     const block = document.createElement("span");
     block.className = drawn ? "tok-block drawn" : "tok-block";
     for (let place = at; place < end; place += 1) {
       const span = document.createElement("span"), index = place - start;
       span.className = drawn ? `tok tok-said s${level(logprobs[index])}` : "tok";
+      if (drawn && entropies) span.classList.add(`e${indecision(entropies[index])}`);
       span.textContent = readable ? visible(texts[index]) : `${texts[index]} `;
       span.place = place;
       if (drawn) this.drawn.push(place);
@@ -219,14 +231,16 @@ class TokenStrip extends HTMLElement {
   /** What is known of a token; of the selected one when none is pointed at. */
   tell(place) {
     if (place === undefined) return;
-    const { start, ids, texts, logprobs, stretches } = this.told;
+    const { start, ids, texts, logprobs, entropies, ratios, stretches } = this.told;
     const words = this.dataset, index = place - start;
     const [, , drawn, first, message] = stretches.find(([from, to]) => from <= place && place < to);
     const facts = [`${words.placeWord} ${place}`, `${words.idWord} ${ids[index]}`];
     if (drawn) {
       const logprob = logprobs[index];
       if (logprob === null) facts.push(words.unknownWord);
-      else facts.push(`${words.saidWord} ${(100 * Math.exp(logprob)).toFixed(1)} %`, `${words.surpriseWord} ${Math.abs(logprob).toFixed(2)}`);
+      else facts.push(`${words.saidWord} ${(100 * Math.exp(logprob)).toFixed(1)} %`, `${words.logprobWord} ${signed(logprob, 3)}`);
+      if (entropies) facts.push(`${words.entropyWord} ${entropies[index]?.toFixed(3) ?? "–"}`, `${words.ratioWord} ${ratios[index]?.toFixed(5) ?? "–"}`);
+      facts.push(words.lossWord);
       if (message !== null) facts.push(`${words.messageWord} #${message}`);
     } else {
       facts.push(words.givenWord);

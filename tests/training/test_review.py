@@ -69,11 +69,6 @@ def test_places_outside_are_moved_inside() -> None:
     assert tokens.window([], "no-such-model", 0, 0).tokens == []
 
 
-def test_surprise_grows_as_probability_falls() -> None:
-    levels = [tokens.surprise(logprob) for logprob in (0.0, -0.2, -0.8, -1.8, -3.0, -9.0)]
-    assert levels == [0, 1, 2, 3, 4, 5]
-
-
 def test_a_character_of_several_tokens_stands_at_the_last(tmp_path: Path) -> None:
     alphabet = {letter: place for place, letter in enumerate(sorted(ByteLevel.alphabet()))}
     tokenizer = Tokenizer(BPE(vocab=alphabet, merges=[]))

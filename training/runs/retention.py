@@ -17,7 +17,7 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast, Length
 from django.utils import timezone
 
-from training.models import Event, Run, TrajectoryRecord
+from training.models import Event, Measurement, Run, TrajectoryRecord
 from training.review.feed import search
 from training.review.feed.wanted import text_of
 
@@ -144,6 +144,8 @@ def _log_lines(run: int) -> QuerySet[Event]:
 
 
 def _drop_tokens(chosen: list[int]) -> int:
+    """What was measured of them goes with them."""
+    Measurement.objects.filter(trajectory__in=chosen).delete()
     return TrajectoryRecord.objects.filter(pk__in=chosen).update(segments=[])
 
 

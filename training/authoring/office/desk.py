@@ -9,7 +9,7 @@ from training.authoring.toolbox import console, tables
 from training.judges import checkup
 from training.judges.lab import hearing
 from training.review.compare import errand as comparing
-from training.review.tries import replay
+from training.review.tries import measured, replay
 
 WORK: dict[str, Work] = {
     "invent": invent.invent,
@@ -27,6 +27,7 @@ WORK: dict[str, Work] = {
     "list_mcp": console.list_mcp,
     "smoke": smoke.smoke,
     "replay": replay.play,
+    "measure": measured.measure,
     "inspect": inspection.inspect,
     "compare": comparing.compare,
     checkup.KIND: checkup.check,

@@ -13,6 +13,7 @@ from typing import Any
 from tokenizers import Tokenizer
 
 import gpu_worker
+from training.review.tries.measured import Values, ratio
 from training.review.tries.spoken import Stretch
 
 WINDOW = 400
@@ -24,9 +25,6 @@ OVERVIEW = 240
 EMBEDDED = Path(gpu_worker.__file__).parent / "engines" / "embedded" / "weights"
 UNFINISHED = "\ufffd"
 
-SURE = ((0.9, 0), (0.6, 1), (0.3, 2), (0.1, 3), (0.02, 4))
-"""Probability of a sampled token, from sure (0) to a surprise (5)."""
-
 
 @dataclass(frozen=True)
 class Token:
@@ -35,7 +33,9 @@ class Token:
     text: str
     sampled: bool
     logprob: float | None
-    surprise: int
+    entropy: float | None
+    ratio: float | None
+    """Importance by the checkpoint that was asked. Like the entropy None where nothing was measured."""
 
     @property
     def probability(self) -> float | None:
@@ -66,22 +66,25 @@ class Window:
         return self.end if self.end < self.total else None
 
 
-def window(segments: Sequence[dict[str, Any]], base_model: str, segment: int, start: int) -> Window:
+def window(
+    segments: Sequence[Mapping[str, Any]],
+    base_model: str,
+    segment: int,
+    start: int,
+    measured: Sequence[Values] = (),
+) -> Window:
     """A window of one segment; places outside are moved to the nearest one there is."""
     segment = max(0, min(segment, len(segments) - 1))
     chosen = segments[segment] if segments else {"ids": [], "logprobs": [], "mask": []}
     total = len(chosen["ids"])
     start = max(0, min(start, max(0, total - 1)))
     end = min(total, start + WINDOW)
-    ids = chosen["ids"][start:end]
+    ids, logprobs = chosen["ids"][start:end], chosen["logprobs"][start:end]
     tokenizer = tokenizer_of(base_model)
     texts = pieces(tokenizer, ids) if tokenizer else [str(one) for one in ids]
-    tokens = [
-        Token(start + offset, token_id, text, sampled, logprob, surprise(logprob) if sampled else 0)
-        for offset, (token_id, text, logprob, sampled) in enumerate(
-            zip(ids, texts, chosen["logprobs"][start:end], chosen["mask"][start:end], strict=True)
-        )
-    ]
+    found = _measured(measured, segment, logprobs, start) or _nothing(len(ids))
+    columns = (ids, texts, chosen["mask"][start:end], logprobs, found["entropies"], found["ratios"])
+    tokens = [Token(start + offset, *column) for offset, column in enumerate(zip(*columns, strict=True))]
     return Window(tokens, segment, len(segments), start, total, tokenizer is not None)
 
 
@@ -91,17 +94,20 @@ def strip(
     base_model: str,
     segment: int,
     start: int,
+    measured: Sequence[Values] = (),
 ) -> dict[str, Any]:
     """Up to STRIP tokens of one segment for a browser to draw, as compact as JSON can be.
 
     `stretches` are [start, end, drawn, first message, message] and, as the overview does, span the whole
     segment. An overview's bar is the largest surprise (−log probability) of its share of the tokens.
+    "entropies" and "ratios" (importance) are there if they were measured.
     """
     segment = max(0, min(segment, len(segments) - 1))
     chosen = segments[segment] if segments else {"ids": [], "logprobs": [], "mask": []}
     total = len(chosen["ids"])
     start = max(0, min(start, max(0, total - 1))) // STRIP * STRIP
     ids, tokenizer = chosen["ids"][start : start + STRIP], tokenizer_of(base_model)
+    logprobs = chosen["logprobs"][start : start + STRIP]
     return {
         "segment": segment,
         "start": start,
@@ -109,13 +115,36 @@ def strip(
         "readable": tokenizer is not None,
         "ids": ids,
         "texts": pieces(tokenizer, ids) if tokenizer else [str(one) for one in ids],
-        "logprobs": chosen["logprobs"][start : start + STRIP],
+        "logprobs": logprobs,
         "stretches": [
             [one.start, one.end, int(one.drawn), one.first, one.message]
             for one in (stretches[segment] if segments else ())
         ],
         "overview": overview(chosen["logprobs"], chosen["mask"]),
+        **_measured(measured, segment, logprobs, start),
     }
+
+
+def _measured(
+    measured: Sequence[Values], segment: int, logprobs: Sequence[float | None], start: int
+) -> dict[str, list[float | None]]:
+    """Entropy and importance of the tokens from `start` on, of which these are the sampler's logprobs."""
+    if not measured:
+        return {}
+    part = slice(start, start + len(logprobs))
+    ratios = map(ratio, measured[segment]["logprobs"][part], logprobs)
+    return {
+        "entropies": [_rounded(value, 4) for value in measured[segment]["entropies"][part]],
+        "ratios": [_rounded(value, 6) for value in ratios],
+    }
+
+
+def _nothing(length: int) -> dict[str, list[float | None]]:
+    return {"entropies": [None] * length, "ratios": [None] * length}
+
+
+def _rounded(value: float | None, places: int) -> float | None:
+    return None if value is None else round(value, places)
 
 
 def overview(logprobs: Sequence[float | None], mask: Sequence[object]) -> list[float]:
@@ -123,14 +152,6 @@ def overview(logprobs: Sequence[float | None], mask: Sequence[object]) -> list[f
     apart = max(1, -(-len(mask) // OVERVIEW))
     drawn = [-(value or 0.0) if one else 0.0 for value, one in zip(logprobs, mask, strict=True)]
     return [round(max(0.0, *drawn[at : at + apart]), 2) for at in range(0, len(drawn), apart)]
-
-
-def surprise(logprob: float | None) -> int:
-    """0 for a token the model was sure of, up to 5 for one it hardly expected or that has no number."""
-    if logprob is None:
-        return 5
-    probability = exp(min(0.0, logprob))
-    return next((level for floor, level in SURE if probability >= floor), 5)
 
 
 def pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:

@@ -2,11 +2,19 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from training.review.tries import note_views, replay_views, scenario_views, timeline_views, views
+from training.review.tries import (
+    measured_views,
+    note_views,
+    replay_views,
+    scenario_views,
+    timeline_views,
+    views,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("trajectories/<int:trajectory_id>/", views.trajectory, name="trajectory"),
     path("trajectories/<int:trajectory_id>/tokens/", views.tokens_of, name="tokens"),
+    path("trajectories/<int:trajectory_id>/measurements/", measured_views.measure, name="measure_try"),
     path("trajectories/<int:trajectory_id>/raw.json", views.raw, name="raw"),
     path("trajectories/<int:trajectory_id>/notes/", note_views.add_note, name="add_note"),
     path("notes/<int:note_id>/", note_views.edit_note, name="edit_note"),

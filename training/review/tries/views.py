@@ -13,7 +13,7 @@ from training.access import trajectory_of
 from training.authoring.studio.scenarios import SPLITS
 from training.models import Trajectory
 from training.review import queries
-from training.review.tries import course, notes, replay, tokens
+from training.review.tries import course, measured, measured_views, notes, replay, tokens
 from training.review.tries import queries as own
 from training.review.tries.spoken import stretches
 
@@ -81,9 +81,11 @@ def _of_view(request: HttpRequest, found: Trajectory, view: str, shown: queries.
         "spoken": own.from_where(found),
         "facts": own.step_facts(found),
         "as_table": "table" in request.GET,
+        **measured_views.shown(request, found),
     }
     if "table" in request.GET:
-        context["window"] = tokens.window(record.segments, _base_model(found), segment, start)
+        values = measured.values_of(found)
+        context["window"] = tokens.window(record.segments, _base_model(found), segment, start, values)
     return context
 
 
@@ -99,6 +101,7 @@ def tokens_of(request: HttpRequest, trajectory_id: int) -> JsonResponse:
         _base_model(found),
         segment=_place(request.GET.get("segment")),
         start=_place(request.GET.get("start")),
+        measured=measured.values_of(found),
     )
     return JsonResponse(told, json_dumps_params={"ensure_ascii": False, "separators": (",", ":")})
 
@@ -131,7 +134,9 @@ def _content(found: Trajectory, *, segments: bool) -> dict[str, object]:
         "tools": found.group.tools,
         "messages": found.record.messages,
     }
-    return {**content, "segments": found.record.segments} if segments else content
+    if not segments:
+        return content
+    return {**content, "segments": found.record.segments, "measured": measured.stored(found)}
 
 
 def _base_model(found: Trajectory) -> str:
