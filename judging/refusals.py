@@ -117,8 +117,12 @@ def may_pass(error: Exception) -> bool:
 
 def sentence(error: Exception, access: Access) -> str:
     """What is wrong and what to do about it, for people."""
-    name, there = access.title or access.model, f" at {access.api_base}" if access.api_base else ""
-    return _SENTENCES[kind(error)].format(name=name, there=there, said=access.blanked(quoted(error)))
+    name, said = access.title or access.model, access.blanked(quoted(error))
+    return _SENTENCES[kind(error)].format(name=name, there=_there(access), said=said)
+
+
+def _there(access: Access) -> str:
+    return f" at {access.api_base}" if access.api_base else ""
 
 
 def pause(attempt: int, back_off: float) -> float:

@@ -1,5 +1,7 @@
 """The catalogue of translated texts: finds them in templates and Python, and compiles what is translated.
 
+Sentences of the engine room, which knows no languages, come from `training.phrasebook`.
+
 `python -m artweb.locale.catalogue` adds new texts to the .po files (empty, to be translated by hand),
 drops those that are gone and writes the .mo files; no gettext program is needed.
 """
@@ -13,6 +15,7 @@ from pathlib import Path
 import polib
 from django.utils.translation.template import templatize
 
+from training import phrasebook
 from training.runs import knobs
 
 LOCALES = Path(__file__).resolve().parent
@@ -42,6 +45,8 @@ def texts() -> dict[Text, set[str]]:
     for knob, sentence in knobs.sentences().items():
         if knob not in knobs.HIDDEN:
             found.setdefault((None, sentence, ""), set()).add("gpu_worker/types.py")
+    for sentence, where in phrasebook.templates().items():
+        found.setdefault((None, sentence, ""), set()).add(where)
     return found
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from gpu_worker.tools.addresses import parsed
 from gpu_worker.tools.guard import DEFAULT_PORTS, PORTS, Guard, NotAllowed, address_of
+from training.phrasebook import said
 
 LONGEST = 300
 _ENDING = re.compile(r"/(chat/completions|completions|models)$")
@@ -88,5 +89,5 @@ def _named(host: str, port: int) -> bool:
 
 def _refusal(sentence: str) -> str:
     """The guard's own sentence, and who can change it."""
-    told = {"sentence": sentence}
+    told = {"sentence": said(sentence)}
     return _("%(sentence)s The operator allows addresses of her network with ARTWEB_TOOL_HOSTS.") % told

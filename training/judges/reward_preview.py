@@ -17,6 +17,7 @@ from training import models
 from training.judges import providers, stored
 from training.judges.lab.sources import SEEDED, sha256_of
 from training.models import Agent, JudgeTrial, Run
+from training.phrasebook import said
 
 GROUPS = 12
 """Newest groups of practice that are looked at."""
@@ -195,7 +196,7 @@ def _shifted(agent: Agent, row: models.Group, trial: JudgeTrial | None) -> Shift
     try:
         after = rewards(judged, agent.config.get("reward", Job.reward), agent.config.get("mix") or {})
     except Missing as missing:
-        return Shifted(row, asked=trial is not None, missing=str(missing))
+        return Shifted(row, asked=trial is not None, missing=said(str(missing)))
     return Shifted(row, shifts(group.rewards, after, tolerance), asked=trial is not None)
 
 

@@ -19,8 +19,7 @@ def lint(code: str) -> list[Problem]:
     try:
         found = [_problem(item) for item in type_errors(code)[:MOST_PROBLEMS]]
     except CodeFailed as error:
-        text = str(error.args[0]).replace(UNSUPPORTED, "The sandbox does not know ")
-        found = [Problem(max(1, error.line), 1, text.removeprefix("NotImplementedError: "))]
+        found = [Problem(max(1, error.line), 1, _failure(str(error.args[0])))]
     return sorted(found + warnings, key=lambda problem: (problem.line, problem.column))
 
 
@@ -37,4 +36,14 @@ def _problem(item: dict[str, dict[str, int] | str]) -> Problem:
 
 def _undescribed(code: str) -> Problem:
     line = next(at for at, text in enumerate(code.splitlines(), start=1) if text.startswith("def "))
-    return Problem(line, 1, "Say in a docstring what the function does: the agent reads it.", "warning")
+    return Problem(
+        line, 1, "Say in a docstring what the function does: the agent reads it.", severity="warning"
+    )
+
+
+def _failure(told: str) -> str:
+    """What the sandbox says, without the names of its own parts."""
+    told = told.removeprefix("NotImplementedError: ")
+    if not told.startswith(UNSUPPORTED):
+        return told
+    return f"The sandbox does not know {told.removeprefix(UNSUPPORTED)}"

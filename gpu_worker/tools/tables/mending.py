@@ -176,24 +176,27 @@ class _LeftOut:
     """Rows with more cells than the header: which cell belongs where cannot be said."""
 
     def __init__(self, findings: Findings) -> None:
-        self._findings, self._first, self._count = findings, "", 0
+        self._findings, self._first, self._count = findings, (0, 0, 0), 0
 
     def add(self, number: int, cells: int, columns: int) -> None:
-        told = (
-            f"Row {number:,}, column {columns + 1}: the row has {cells:,} cells, the header only {columns:,}"
-        )
-        self._first = self._first or told
+        self._first = self._first if self._count else (number, cells, columns)
         self._count += 1
-        self._findings.add("rows with too many cells", f"{told}; the row was left out.")
+        self._findings.add(
+            "rows with too many cells",
+            f"Row {number:,}, column {columns + 1}: the row has {cells:,} cells, the header only "
+            f"{columns:,}; the row was left out.",
+        )
         if self._count > MAX_ROWS:
             self.check(0)
 
     def check(self, kept: int) -> None:
         """Raises TableError if too many rows would be left out."""
         if self._count > MOST_LEFT_OUT * (kept + self._count):
+            number, cells, columns = self._first
             raise TableError(
-                f"{self._first} ({self._count:,} rows are like this). Put quotes around a value that holds "
-                "the delimiter, or choose another delimiter."
+                f"Row {number:,}, column {columns + 1}: the row has {cells:,} cells, the header only "
+                f"{columns:,} ({self._count:,} rows are like this). Put quotes around a value that holds the "
+                "delimiter, or choose another delimiter."
             )
 
 

@@ -97,8 +97,13 @@ class Findings:
         for kind, told in self._told.items():
             found += told
             if self._count[kind] > len(told):
-                found.append(f"And {self._count[kind] - len(told):,} more {kind}.")
+                found.append(and_more(self._count[kind] - len(told), kind))
         return tuple(found)
+
+
+def and_more(count: int, kind: str) -> str:
+    """The last sentence about problems of a kind."""
+    return f"And {count:,} more {kind}."
 
 
 def place(row: int, column: str = "") -> str:

@@ -26,6 +26,7 @@ from training.authoring.toolbox import tables, tool_saving, uploads
 from training.authoring.toolbox.tools import Draft as ToolDraft
 from training.judges import providers
 from training.models import LIVING, Agent, Errand
+from training.phrasebook import said
 from training.runs import versions
 
 QUESTIONS = 60
@@ -85,7 +86,7 @@ def _proposal(agent: Agent) -> Proposal:
     try:
         return asking.propose(agent, agent.judge_model)
     except (NoAnswer, Refused, BudgetSpent, providers.NoProvider) as error:
-        told = {"model": agent.judge_model, "why": str(error)}
+        told = {"model": agent.judge_model, "why": said(str(error))}
         raise Failed(_("%(model)s could not be asked. %(why)s") % told) from None
     except ValueError:
         told = {"model": agent.judge_model}

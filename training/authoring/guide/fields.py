@@ -19,6 +19,7 @@ from gpu_worker.types import Job
 from judging.rubric import DEFAULT as DEFAULT_RUBRIC
 from training.judges import providers
 from training.models import Agent
+from training.phrasebook import said
 from training.runs import base_models, jobs, knobs
 from training.runs.rows import clean
 
@@ -140,7 +141,7 @@ def _config_with(agent: Agent, field: Field, text: str) -> dict[str, Any]:
     changed = {**rest, field.name: value}
     found = _range_complaint(field, value) or jobs.complaint({field.name: value}) or jobs.complaint(changed)
     if found:
-        raise Unfit(found)
+        raise Unfit(said(found))
     return changed
 
 

@@ -22,6 +22,7 @@ from training.authoring.studio import scenarios
 from training.authoring.toolbox import tools
 from training.judges import providers
 from training.models import LIVING, Agent
+from training.phrasebook import said
 from training.runs import base_models, jobs
 
 Needs = Callable[[Agent], list[str]]
@@ -75,7 +76,7 @@ def _reward_needs(agent: Agent) -> list[str]:
 
 def _compute_needs(agent: Agent) -> list[str]:
     found = base_models.complaint(agent.base_model) or jobs.complaint(agent.config)
-    return [found] if found else []
+    return [said(found)] if found else []
 
 
 def _nothing_of_its_own(agent: Agent) -> list[str]:

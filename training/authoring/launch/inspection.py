@@ -17,6 +17,7 @@ from training import secrets
 from training.authoring.office.errands import Doing
 from training.judges import providers
 from training.models import LIVING, Agent
+from training.phrasebook import said
 from training.runs import versions
 from training.runs.outside import named_secrets
 
@@ -47,7 +48,12 @@ def judge_answers(agent: Agent, purse: Purse) -> dict[str, Any]:
         access = providers.access_for(agent.owner, model)
         asyncio.run(Model(access, purse=purse, attempts=1, timeout=PATIENCE).complete(QUESTION))
     except (NoAnswer, Refused, BudgetSpent, providers.NoProvider) as error:
-        return {"model": model, "ok": False, "says": str(error)[:500], "seconds": time.monotonic() - began}
+        return {
+            "model": model,
+            "ok": False,
+            "says": said(str(error))[:500],
+            "seconds": time.monotonic() - began,
+        }
     return {"model": model, "ok": True, "says": "", "seconds": time.monotonic() - began}
 
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from training.models import Agent, Preset
+from training.phrasebook import said
 from training.runs import jobs
 from training.runs.rows import clean
 
@@ -50,7 +51,7 @@ def apply(preset: Preset, agent: Agent) -> None:
     config = {**preset.config, **kept}
     refused = jobs.complaint(config)
     if refused:
-        raise Refused(refused)
+        raise Refused(said(refused))
     Agent.objects.filter(pk=agent.pk).update(config=config, edits=F("edits") + 1, edited_at=timezone.now())
     agent.refresh_from_db()
 

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 
 from training.authoring.office import tasks
 from training.models import Agent, Errand
+from training.phrasebook import said
 from training.runs.rows import clean
 
 log = logging.getLogger(__name__)
@@ -94,7 +95,7 @@ def _carry_out(errand: Errand, work: Work) -> None:
     except Cancelled:
         _end(errand, Errand.State.CANCELLED)
     except Failed as failed:
-        _end(errand, Errand.State.FAILED, error=clean(str(failed)))
+        _end(errand, Errand.State.FAILED, error=clean(said(str(failed))))
     except Exception as error:
         log.exception("Errand %s (%s) failed", errand.pk, errand.kind)
         _end(errand, Errand.State.FAILED, error=_unforeseen(error))

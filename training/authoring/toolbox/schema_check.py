@@ -11,6 +11,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from training.phrasebook import said
+
 Schema = dict[str, Any]
 
 SCHEMA_TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
@@ -36,7 +38,7 @@ def read(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=no_constant)
     except json.JSONDecodeError as error:
-        where = {"line": error.lineno, "column": error.colno, "reason": error.msg}
+        where = {"line": error.lineno, "column": error.colno, "reason": said(error.msg)}
         raise BadJSON(_("Line %(line)d, character %(column)d: %(reason)s.") % where) from None
     except BadJSON:
         raise

@@ -19,6 +19,7 @@ from gpu_worker.types import Outside, ToolError, ToolPlan, ToolSpec
 from training.authoring.toolbox.schema_check import BadJSON, Schema, read, written
 from training.authoring.toolbox.schema_rows import Problem
 from training.models import Tool
+from training.phrasebook import said
 
 Settings = dict[str, Any]
 
@@ -125,7 +126,7 @@ def _check_python(settings: Settings, parameters: Schema) -> list[Problem]:
     try:
         spec_of(settings.get("code", ""))
     except CodeError as error:
-        where = {"line": error.problem.line, "problem": error.problem.text}
+        where = {"line": error.problem.line, "problem": said(error.problem.text)}
         return [Problem("code", _("Line %(line)d: %(problem)s") % where)]
     return []
 
@@ -181,7 +182,7 @@ def _what_the_tool_says(settings: Settings, parameters: Schema) -> list[Problem]
     try:
         http_tool(ToolPlan(ToolSpec("tool", "", parameters), "http", settings), NOTHING_OUTSIDE)
     except PlanError as error:
-        return [Problem("url", str(error))]
+        return [Problem("url", said(str(error)))]
     return []
 
 

@@ -24,6 +24,7 @@ from training.authoring.toolbox import schema_check, tool_settings
 from training.authoring.toolbox.schema_check import Schema, written
 from training.authoring.toolbox.schema_rows import Problem
 from training.models import LIVING, Agent, Secret, Tool
+from training.phrasebook import said
 
 MAX_DESCRIPTION = 2000
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
@@ -171,7 +172,7 @@ def _secrets_missing(tool: Tool) -> list[str]:
 def _lint_sentences(tool: Tool) -> list[str]:
     return [
         _("“%(name)s”, line %(line)d: %(problem)s")
-        % {"name": tool.name, "line": problem.line, "problem": problem.text}
+        % {"name": tool.name, "line": problem.line, "problem": said(problem.text)}
         for problem in code_problems(tool.settings.get("code", ""))
         if problem.severity == "error"
     ]

@@ -26,6 +26,7 @@ from training.authoring.studio.questions import Question, QuestionTable, Texts, 
 from training.authoring.studio.questions.tables import View, views_of
 from training.judges import providers
 from training.models import Agent
+from training.phrasebook import said
 from training.runs import versions
 from training.runs.outside import outside
 
@@ -130,7 +131,7 @@ class Proposer:
             try:
                 answers.append(each.result().text)
             except (NoAnswer, Refused, BudgetSpent) as error:
-                told = {"model": self._model, "why": str(error)}
+                told = {"model": self._model, "why": said(str(error))}
                 self.complaint = _("%(model)s could not be asked. %(why)s") % told
         if answers:
             self.complaint = ""

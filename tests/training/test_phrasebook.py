@@ -1,0 +1,162 @@
+"""Sentences of the engine room are recognized wherever they come from, and said in the reader's language."""
+
+from pathlib import Path
+
+import pytest
+from django.template import Context, Template
+
+from gpu_worker import algorithms
+from gpu_worker.tools.guard import Guard, NotAllowed, address_of
+from gpu_worker.tools.python.lint import lint
+from gpu_worker.tools.tables import TableError
+from gpu_worker.tools.tables.reading import read
+from gpu_worker.types import Job
+from judging import refusals
+from judging.access import Access
+from judging.mix import complaint
+from training import phrasebook
+from training.authoring.toolbox.schema_check import BadJSON
+from training.authoring.toolbox.schema_check import read as read_json
+from training.phrasebook import said
+
+REFUSED = {
+    "empty.csv": "",
+    "header.csv": "a,b\n",
+    "wide.csv": "a,b\n1,2,3\n4,5,6\n",
+    "long.csv": "a,b\n1," + "x" * 10_001 + "\n",
+    "columns.csv": ",".join(f"c{at}" for at in range(201)) + "\n1\n",
+    "no.xyz": "a\n",
+    "no.xlsx": "a\n",
+    "no.parquet": "a\n",
+    "list.jsonl": "[1]\n",
+    "broken.jsonl": '{"a": 1}\n{"a": }\n',
+    "nan.jsonl": '{"a": NaN}\n',
+    "zero.csv": "a\x00b\n",
+}
+REMARKED = {
+    "short.csv": "name,price\nTea\n" + "Milk,2\n" * 40,
+    "wide.csv": "name,price\n" + "Milk,2\n" * 40 + "Tea,1,7\n",
+    "twice.csv": "name,name\nTea,1\n",
+    "unnamed.csv": "name,,price\nTea,x,1\n",
+    "cut.csv": f"{'n' * 120},price\nTea,1\n",
+    "quotes.csv": 'name,price\n"Tea,1\nMilk,2\n',
+    "types.csv": "name,price\n" + "Milk,2\n" * 100 + "Tea,dear\n",
+    "many.csv": "name,price\n" + "Tea\n" * 50,
+    "twice.jsonl": '{"a": 1, "a": 2}\n',
+    "lacks.jsonl": '{"a": 1, "b": 2}\n{"a": 1}\n',
+}
+CODE = (
+    "",
+    "def a(): pass\ndef b(): pass\n",
+    "async def a(): pass\n",
+    "def a(x): pass\n",
+    "def a(x: set): pass\n",
+    "def a(*x): pass\n",
+    "def a(x: str) -> str:\n    return x\n",
+    "def a(x: str):\n    'Say.'\n    yield x\n",
+    "def a(x: str) -> str:\nreturn x\n",
+    "def a(x: str -> str:\n    return x\n",
+    "def a(x: str) -> str\n    return x\n",
+)
+JOBS = (
+    {"loss": "nothing"},
+    {"clip_low": 2.0},
+    {"kl_in": "advantage"},
+    {"importance": "mask", "importance_cap": 0.5},
+    {"lora_rank": -1},
+)
+
+
+@pytest.fixture(autouse=True)
+def tongue(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A language in which everything that is known is said in guillemets."""
+    monkeypatch.setattr(phrasebook, "_", lambda template: f"«{template}»")
+
+
+def table_sentences(tmp_path: Path, name: str, content: str) -> tuple[str, ...]:
+    file = tmp_path / name
+    file.write_text(content)
+    try:
+        return read(file, name).problems
+    except TableError as refused:
+        return (str(refused),)
+
+
+@pytest.mark.parametrize("template", phrasebook.templates())
+def test_every_sentence_is_known_again_with_its_values(template: str) -> None:
+    english = template % dict.fromkeys(phrasebook._VALUE.findall(template), "Row 7:")
+    found = phrasebook._recognized(english)
+    assert found is not None
+    assert found[0] % found[1] == english
+
+
+@pytest.mark.parametrize(("name", "content"), [*REFUSED.items(), *REMARKED.items()])
+def test_remarks_and_refusals_of_tables_are_known(tmp_path: Path, name: str, content: str) -> None:
+    sentences = table_sentences(tmp_path, name, content)
+    assert sentences
+    assert [sentence for sentence in sentences if not said(sentence).startswith("«")] == []
+
+
+@pytest.mark.parametrize("code", CODE)
+def test_what_is_wrong_with_code_is_known(code: str) -> None:
+    assert [problem.text for problem in lint(code) if not said(problem.text).startswith("«")] == []
+    assert lint(code)
+
+
+@pytest.mark.parametrize("knobs", JOBS)
+def test_what_is_wrong_with_an_algorithm_is_known(knobs: dict[str, object]) -> None:
+    refused = algorithms.refusal(Job(run="", environment="", **knobs))  # type: ignore[arg-type]
+    assert refused and said(refused).startswith("«")
+
+
+def test_every_refusal_of_a_provider_is_known_with_what_the_provider_said() -> None:
+    access = Access("openai/gpt", "http://here:1/v1")
+    for status in (400, 401, 402, 403, 404, 408, 429, 500):
+        error = refusals.Hung(30)
+        error.status_code = status
+        sentence = refusals.sentence(error, access)
+        assert said(sentence).startswith("«openai/gpt "), sentence
+        assert said(sentence).endswith("no answer within 30 seconds»")
+    assert "found« at http://here:1/v1». Check" in said(
+        "openai/gpt was not found at http://here:1/v1. Check how the model is written, and that the "
+        "address ends as the provider says (often /v1). It said: nothing"
+    )
+
+
+@pytest.mark.parametrize("address", ["ftp://a", "http://a:99", "http://127.0.0.1/", "http://a b/"])
+def test_what_the_guard_refuses_is_known(address: str) -> None:
+    with pytest.raises(NotAllowed) as refused:
+        Guard().check(address_of(address))
+    assert said(str(refused.value)).startswith("«")
+
+
+def test_weights_that_cannot_be_mixed_are_known() -> None:
+    assert said(complaint({"ruler": -1.0})) == (
+        "«The weight of ruler is -1.0; it must be a number from 0 up.»"
+    )
+
+
+def test_the_place_of_a_remark_is_said_too_and_names_of_columns_are_left() -> None:
+    remark = "Row 1,204, column “titles: “a” is”: “short rows” is not a whole number like the column's other"
+    assert said(f"{remark} cells; it stays.") == (
+        "««Row 1,204, column “titles: “a” is”:» “short rows” is not a «whole number» like the column's "
+        "other cells; it stays.»"
+    )
+    assert said("And 30 more short rows.") == "«And 30 more «short rows».»"
+
+
+def test_words_of_others_stay_as_they_are() -> None:
+    assert said("connection reset by peer") == "connection reset by peer"
+    assert said("") == ""
+    assert said("Row 3: " * 400) == "Row 3: " * 400
+
+
+def test_json_is_refused_in_words_that_are_known() -> None:
+    with pytest.raises(BadJSON, match="«Expecting value»"):
+        read_json("[1, ")
+
+
+def test_a_template_escapes_values_as_before() -> None:
+    page = Template("{% load phrasebook %}{{ sentence|said }}")
+    told = page.render(Context({"sentence": "There is no column “<b>” to give a type to."}))
+    assert told == "«There is no column “&lt;b&gt;” to give a type to.»"

@@ -1,0 +1,240 @@
+"""The phrasebook: sentences that the engine room makes in English, said in the reader's language.
+
+The engine room knows no languages. Its sentences are found in its source, as templates with a place for each
+value, and stand in the catalogue like every other text. A page that shows one recognizes it by its template,
+wherever it came from: an exception, another process, a row written long ago. What is not recognized, such as
+the words of a library or of a provider, stays as it is.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import product
+from pathlib import Path
+from string import Formatter
+from typing import get_args
+
+from django.utils.translation import gettext as _
+
+from gpu_worker.tools.tables.sheet import Kind
+
+ROOT = Path(__file__).resolve().parent.parent
+SPOKEN_IN = (
+    "gpu_worker/algorithms.py",
+    "gpu_worker/tools/[f-s]*.py",
+    "gpu_worker/tools/tables/*.py",
+    "gpu_worker/tools/python/*.py",
+    "judging/[!q]*.py",
+    "training/runs/worker.py",
+)
+TOLD_WITH = {
+    "TableError",
+    "_Unpaired",
+    "PlanError",
+    "NotAllowed",
+    "NoAnswer",
+    "BadAnswer",
+    "BudgetSpent",
+    "Unpriced",
+    "ControlWon",
+    "JudgeFailed",
+    "ValueError",
+    "Problem",
+    "_error",
+    "add",
+    "__init__",
+}
+"""Callables that are handed sentences for people; `add` is that of `Findings`."""
+TOLD_OF_SERVERS = TOLD_WITH | {"ToolError"}
+"""ToolError is for agents, who read English; but people read it where a server is asked for its tools."""
+SERVERS = {"mcp.py", "mcp_sessions.py", "fetching.py"}
+SAYING = re.compile("place|_there|and_more|_failure|_?complaint|_used_up|why|(_[a-z]+)?_reasons")
+"""Functions that return or yield sentences, or parts of them."""
+SENTENCES = "_SENTENCES"
+"""A module's sentences by kind, with {value}."""
+OWN_WORDS = {"place", "there", "kind", "type", "text", "error", "msg"}
+"""Values that are words of the engine room as well. All others are somebody's data."""
+OF_PYTHON = (
+    "invalid syntax",
+    "invalid syntax. Perhaps you forgot a comma?",
+    "expected ':'",
+    "unexpected indent",
+    "unindent does not match any outer indentation level",
+    "expected an indented block after %(statement)s on line %(line)s",
+    "'%(bracket)s' was never closed",
+    "unmatched '%(bracket)s'",
+    "unterminated string literal (detected at line %(line)s)",
+    "unterminated triple-quoted string literal (detected at line %(line)s)",
+    "Expecting value",
+    "Expecting ',' delimiter",
+    "Expecting ':' delimiter",
+    "Expecting property name enclosed in double quotes",
+    "Illegal trailing comma before end of %(what)s",
+    "Unterminated string starting at",
+    "Invalid control character at",
+    "Invalid \\escape",
+    "Extra data",
+)
+"""What Python says most often of code and of JSON."""
+LONGEST = 1_000
+"""Characters of a text that is looked for."""
+
+_VALUE = re.compile(r"%\((\w+)\)s|%%")
+_PLACE = r"Row [\d,]+(?:, column “.*?”)?:"
+
+Known = Mapping[str, Sequence[ast.expr]]
+"""What is assigned to a name."""
+
+
+def said(text: str) -> str:
+    """The text in the reader's language if the engine room made it, else as it is."""
+    found = _recognized(text) if len(text) <= LONGEST else None
+    if found is None:
+        return text
+    template, values = found
+    return _(template) % {name: said(value) if name in OWN_WORDS else value for name, value in values.items()}
+
+
+@cache
+def templates() -> dict[str, str]:
+    """Every template with the file it stands in; a value is %(name)s in it."""
+    found = dict.fromkeys(get_args(Kind), "gpu_worker/tools/tables/sheet.py")
+    found |= dict.fromkeys(OF_PYTHON, "training/phrasebook.py")
+    for pattern in SPOKEN_IN:
+        for file in sorted(ROOT.glob(pattern)):
+            told_with = TOLD_OF_SERVERS if file.name in SERVERS else TOLD_WITH
+            for template in _templates_in(ast.parse(file.read_text()), told_with):
+                if re.search("[A-Za-z]{2}", _VALUE.sub("", template)):
+                    found.setdefault(template, str(file.relative_to(ROOT)))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _recognized(text: str) -> tuple[str, dict[str, str]] | None:
+    """The template of a text, and its values."""
+    for template, pattern in _patterns():
+        if match := pattern.fullmatch(text):
+            return template, match.groupdict()
+    return None
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    """Each template as a pattern, those first that leave the least open."""
+    ordered = sorted(templates(), key=lambda template: -len(_VALUE.sub("", template)))
+    return [(template, _pattern(template)) for template in ordered]
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    parts, at = [], 0
+    for value in _VALUE.finditer(template):
+        parts.append(re.escape(template[at : value.start()]))
+        name, at = value[1], value.end()
+        parts.append(f"(?P<{name}>{_PLACE if name == 'place' else '.*?'})" if name else "%")
+    return re.compile("".join(parts) + re.escape(template[at:]), re.DOTALL)
+
+
+def _templates_in(module: ast.Module, told_with: set[str]) -> Iterator[str]:
+    outside = _assigned(module.body)
+    for sentence in outside.get(SENTENCES, ()):
+        assert isinstance(sentence, ast.Dict)
+        for value in sentence.values:
+            yield _from_fields(ast.literal_eval(value))
+    for function in ast.walk(module):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        known = {**outside, **_assigned(ast.walk(function))}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and _name(node.func) in told_with:
+                for argument in node.args:
+                    yield from _texts(argument, known)
+            elif isinstance(node, ast.Return | ast.Yield) and node.value and SAYING.fullmatch(function.name):
+                yield from _texts(node.value, known)
+
+
+def _assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
+            found.setdefault(node.target.id, []).append(node.value)
+    return found
+
+
+def _texts(expression: ast.expr, known: Known) -> Iterator[str]:
+    """The templates an expression can be; none if it is no text written here."""
+    match expression:
+        case ast.Constant(value=str(text)):
+            yield text.replace("%", "%%")
+        case ast.JoinedStr(values=parts):
+            for chosen in product(*(_part(part, known) for part in parts)):
+                yield _numbered("".join(chosen))
+        case ast.IfExp(body=one, orelse=other):
+            yield from _texts(one, known)
+            yield from _texts(other, known)
+        case ast.Name(id=name):
+            others = {each: found for each, found in known.items() if each != name}
+            for value in known.get(name, ()):
+                yield from _texts(value, others)
+        case ast.Call(func=ast.Name(id="bounded"), args=[text, *_]):
+            yield from _texts(text, known)
+
+
+def _part(part: ast.expr, known: Known) -> list[str]:
+    """What a part of an f-string can be: text that is written here, or the place of a value."""
+    value = part.value if isinstance(part, ast.FormattedValue) else part
+    return list(dict.fromkeys(_insertions(value, _called(value), known)))
+
+
+def _insertions(value: ast.expr, called: str, known: Known) -> Iterator[str]:
+    match value:
+        case ast.Constant(value=str()) | ast.JoinedStr():
+            yield from _texts(value, known)
+        case ast.IfExp(body=one, orelse=other):
+            yield from _insertions(one, called, known)
+            yield from _insertions(other, called, known)
+        case ast.Name(id=name) if name in known:
+            others = {each: found for each, found in known.items() if each != name}
+            for assigned in known[name]:
+                yield from _insertions(assigned, called, others)
+        case _:
+            yield f"%({called})s"
+
+
+def _called(value: ast.expr) -> str:
+    """The name of a value: of what it is made from."""
+    if isinstance(value, ast.Call) and SAYING.fullmatch(_name(value.func)):
+        return _name(value.func)
+    inside: list[ast.expr] = [value]
+    if isinstance(value, ast.Call):
+        inside = [*value.args, value.func.value if isinstance(value.func, ast.Attribute) else value.func]
+    names = [name for each in inside for node in ast.walk(each) if (name := _name(node))]
+    return next((name for name in names if not name.isupper()), [*names, ""][0]).strip("_").lower()
+
+
+def _name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _numbered(template: str) -> str:
+    """The template with a name of its own for each value."""
+    seen: list[str] = []
+
+    def named(value: re.Match[str]) -> str:
+        if not value[1]:
+            return value[0]
+        seen.append(value[1])
+        again = seen.count(value[1])
+        return f"%({value[1]}_{again})s" if again > 1 else value[0]
+
+    return _VALUE.sub(named, template)
+
+
+def _from_fields(sentence: str) -> str:
+    """A text for str.format as a template."""
+    return "".join(
+        text.replace("%", "%%") + (f"%({name})s" if name else "")
+        for text, name, _spec, _conversion in Formatter().parse(sentence)
+    )
