@@ -3,18 +3,23 @@
 import random
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests import stories
 from tests.conftest import MakeRun
 from training.models import Group, Run, SavedView, Trajectory, TrajectoryTag, TrajectoryTool
-from training.review.feed import filters, paging, queries
+from training.review.feed import filters, paging, queries, row
 from training.review.feed.filters import Filters
 from training.review.feed.paging import Place
+from training.review.feed.row import Row
+from training.review.feed.wanted import Snippet
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -251,6 +256,68 @@ def test_the_page_escapes_what_anybody_said_and_shows_recorded_tries(run: Run, c
     )
 
 
+def test_every_text_of_a_row_is_escaped() -> None:
+    hostile = "<script>\"'&</script>"
+    told = Row(
+        id=7,
+        run=Run(pk=3, name=hostile),
+        place=hostile,
+        score=hostile,
+        width=hostile,
+        person=hostile,
+        success=True,
+        prompt=hostile,
+        answer=hostile,
+        marks=[(hostile, hostile)],
+        tags=[hostile],
+        snippet=None,
+    )
+    found = replace(told, snippet=Snippet(2, hostile, hostile, hostile))
+    for one, texts in ((told, 10), (found, 12)):
+        written = row.html([one], with_run=True)
+        assert written.count("&lt;script&gt;&quot;&#x27;&amp;&lt;/script&gt;") == texts
+        assert "<script" not in written
+
+
+def test_a_page_after_a_place_among_equal_scores_is_found_by_an_index(run: Run) -> None:
+    """SQLite sees no range in (reward, id) > (…, …): it would read all tries with the same score."""
+    fill(run, groups=30)
+    at = Place(1.0, Trajectory.objects.filter(reward=1.0).order_by("pk")[40].pk)
+    with CaptureQueriesContext(connection) as asked:
+        queries.listing(Filters(run=run.pk, order="worst", label="train"), [run], at=at, backwards=True)
+    walks = [query["sql"] for query in asked if "ORDER BY 1" in query["sql"]]
+    assert walks and not any('("training_trajectory"."reward", ' in sql for sql in walks)
+    assert any(f'"reward" = 1.0 AND "training_trajectory"."id" < {at.id}' in sql for sql in walks)
+
+
+@pytest.mark.parametrize("order", filters.BY_ID)
+def test_tries_of_some_steps_are_read_between_two_ids(
+    run: Run, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """Of two bounds on the same side SQLite takes either, and read all tries from the wider one on."""
+    monkeypatch.setattr(paging, "WINDOW", 7)
+    monkeypatch.setattr(paging, "FEW", 0)
+    monkeypatch.setattr(paging, "LATE", 0)
+    fill(run, groups=60)
+    asked = Filters(run=run.pk, step_from=3, step_to=5, tool="find_order", order=order)
+    with CaptureQueriesContext(connection) as seen:
+        assert walked(run, asked) == expected(run, asked)
+    for query in seen:
+        assert len(re.findall(r'"training_trajectory"\."id" >=? ', query["sql"])) <= 1
+        assert len(re.findall(r'"training_trajectory"\."id" <=? ', query["sql"])) <= 1
+
+
+def test_few_tries_are_found_without_listing_those_of_a_common_filter(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paging, "FEW", 20)
+    fill(run, groups=30)
+    with CaptureQueriesContext(connection) as asked:
+        queries.listing(Filters(run=run.pk, score_from=0.1), [run])
+    assert any("LIMIT 1 OFFSET 20" in query["sql"] for query in asked)
+    assert not any("LIMIT 21" in query["sql"] for query in asked)
+
+
 def test_nothing_of_other_people_is_found(run: Run, other_user: User, client: Client) -> None:
     fill(run, groups=2)
     client.force_login(other_user)
@@ -279,9 +346,6 @@ def test_a_view_is_saved_renamed_deleted_and_brought_back(run: Run, client: Clie
 def test_a_list_reads_no_large_column(
     run: Run, client: Client, django_assert_max_num_queries: object
 ) -> None:
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
     fill(run, groups=20)
     client.force_login(run.owner)
     with CaptureQueriesContext(

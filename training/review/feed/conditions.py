@@ -69,14 +69,15 @@ class Condition:
 
 def conditions(filters: Filters, scenarios: Sequence[str] = ()) -> list[Condition]:
     """All but the run and the text; what may lead in order of preference. `scenarios` have the tag."""
+    success = None if filters.success is None else _equal("success", filters.success, rare=False)
     found = [
         _equal("scenario_key", filters.scenario) if filters.scenario else None,
         _error(filters.error),
         _human() if filters.human else None,
-        None if filters.success is None else _equal("success", filters.success, rare=False),
+        success,
         _label(LABELS.get(filters.label, ())),
         _range("step", filters.step_from, filters.step_to),
-        _range("reward", filters.score_from, filters.score_to),
+        _range("reward", filters.score_from, filters.score_to, beside=success and success.free),
         _tool(filters.tool),
         _tag(filters.tag, scenarios),
     ]
@@ -117,10 +118,11 @@ def _error(kind: str) -> Condition | None:
     return Condition("any", unfinished | calls) if kind else None
 
 
-def _range(column: str, low: float | None, high: float | None) -> Condition | None:
+def _range(column: str, low: float | None, high: float | None, beside: Q | None = None) -> Condition | None:
+    """`beside` is another filter that an index has before the column."""
     if low is None and high is None:
         return None
-    free, read = Q(), Q()
+    free, read = beside or Q(), Q()
     if low is not None:
         free &= Q(**{f"{column}__gte": low})
         read &= Q(GreaterThanOrEqual(Looked(F(column)), low))

@@ -105,18 +105,48 @@ class Order:
         return [OrderBy(Looked(F(name)), descending=self.falling) for name in (self.column, "id") if name]
 
     def beyond(self, at: Place) -> Q:
-        """What comes after a place."""
-        sign = "<" if self.falling else ">"
+        """What comes after a place, for rows that are looked at one by one."""
         if not self.column:
-            return Q(pk__lt=at.id) if self.falling else Q(pk__gt=at.id)
-        return Q(Beyond(self.column, sign, at.value, at.id))
+            return self._ids(at, None)
+        return Q(Beyond(self.column, "<" if self.falling else ">", at.value, at.id))
 
-    def up_to(self, at: Place) -> Q:
-        """What comes before a place, and the try at it."""
-        sign = ">=" if self.falling else "<="
+    def between(self, at: Place | None, end: Place | None) -> list[Q]:
+        """What comes after one place, up to another, as stretches of an index.
+
+        Among equal values the index leads to an id. SQLite would not see that in (value, id) > (…, …), and
+        read all equal values to find it.
+        """
         if not self.column:
-            return Q(pk__gte=at.id) if self.falling else Q(pk__lte=at.id)
-        return Q(Beyond(self.column, sign, at.value, at.id))
+            return [self._ids(at, end)]
+        if at and end and at.value == end.value:
+            return [Q(**{self.column: at.value}) & self._ids(at, end)]
+        after, before = ("lt", "gt") if self.falling else ("gt", "lt")
+        first = [Q(**{self.column: at.value}) & self._ids(at, None)] if at else []
+        last = [Q(**{self.column: end.value}) & self._ids(None, end)] if end else []
+        middle = Q(**{f"{self.column}__{after}": at.value}) if at else Q()
+        middle &= Q(**{f"{self.column}__{before}": end.value}) if end else Q()
+        return [*first, middle, *last]
+
+    def _ids(self, at: Place | None, end: Place | None) -> Q:
+        after, up_to = ("lt", "gte") if self.falling else ("gt", "lte")
+        where = Q(**{f"pk__{after}": at.id}) if at else Q()
+        return where & Q(**{f"pk__{up_to}": end.id}) if end else where
+
+    def first(self, places: Sequence[Place]) -> Place | None:
+        """The one that comes before the others."""
+        return self._sorted(places)[0] if places else None
+
+    def last(self, places: Sequence[Place]) -> Place | None:
+        """The one that comes after the others."""
+        return self._sorted(places)[-1] if places else None
+
+    def _sorted(self, places: Sequence[Place]) -> list[Place]:
+        return sorted(places, key=lambda place: (place.value, place.id), reverse=self.falling)
+
+    def ahead(self, lead: QuerySet[Trajectory], at: Place | None, count: int) -> Place | None:
+        """The place at least so many tries after another, in the order of an index; None beyond the end."""
+        stretches = (lead.filter(where)[count - 1 : count] for where in self.between(at, None))
+        return next((place for tries in stretches for place in self.places(tries)), None)
 
     def places(self, tries: QuerySet[Trajectory]) -> list[Place]:
         if not self.column:
@@ -161,13 +191,9 @@ def _walk(
     windows = _windows(scope, order, conditions, asked, at)
     found: list[Place] = []
     over = time.monotonic() + PATIENCE
-    for tries, end in windows:
-        if asked is None:
-            found += order.places(tries[: PAGE + 1 - len(found)])
-        else:
-            likely = order.places(tries)
-            said = _saying(asked, [one.id for one in likely])
-            found += [one for one in likely if one.id in said][: PAGE + 1 - len(found)]
+    for stretches, end in windows:
+        for tries in stretches:
+            found += _passing(tries, order, asked, PAGE + 1 - len(found))
         if len(found) > PAGE or end is None:
             break
         if time.monotonic() > over:
@@ -175,37 +201,59 @@ def _walk(
     return found, None
 
 
-Window = tuple[QuerySet[Trajectory], Place | None]
+def _passing(tries: QuerySet[Trajectory], order: Order, asked: Wanted | None, most: int) -> list[Place]:
+    """The first of some tries, of those whose transcripts say what is wanted."""
+    if asked is None:
+        return order.places(tries[:most])
+    likely = order.places(tries)
+    records = TrajectoryRecord.objects.filter(pk__in=[one.id for one in likely])
+    told = records.values_list("pk", "messages")
+    said = {pk for pk, messages in told if asked.in_text(text_of(messages))}
+    return [one for one in likely if one.id in said][:most]
+
+
+Window = tuple[list[QuerySet[Trajectory]], Place | None]
 """Tries that pass the filters between two places, and the second of them; None at the end of the list."""
 
 
 def _windows(
     scope: Scope, order: Order, conditions: Sequence[Condition], asked: Wanted | None, at: Place | None
 ) -> Iterator[Window]:
-    read = [condition.read for condition in conditions]
     if asked is not None and asked.grams:
-        return _likely(scope, order, read, asked, at)
-    few = _few(scope, conditions)
+        return _likely(scope, order, _read(conditions, None), asked, at)
+    few, led = _few(scope, conditions)
     if few is not None:
-        tries = few.filter(*_valued(order), *read).order_by(*order.sorted)
-        return iter([(tries.filter(order.beyond(at)) if at else tries, None)])
+        tries = few.filter(*_valued(order), *_read(conditions, led)).order_by(*order.sorted)
+        return iter([([tries.filter(order.beyond(at)) if at else tries], None)])
     lead, led = _lead(scope, order, conditions)
-    read = [condition.read for condition in conditions if condition is not led]
-    size = LIKELY if asked else WINDOW
-    return _growing(lead, order, read, at, size, bool(read or asked))
+    start, stop = (None, None) if order.column else _around_steps(scope, order, conditions)
+    at = order.last([place for place in (at, start) if place])
+    return _growing(lead, order, _read(conditions, led), at, stop, asked is not None)
+
+
+def _read(conditions: Sequence[Condition], led: Condition | None) -> list[Where]:
+    """What is left to be looked at in tries that one of the filters led to."""
+    return [condition.read for condition in conditions if condition is not led]
 
 
 def _growing(
-    lead: QuerySet[Trajectory], order: Order, read: list[Where], at: Place | None, size: int, bounded: bool
+    lead: QuerySet[Trajectory],
+    order: Order,
+    read: list[Where],
+    at: Place | None,
+    stop: Place | None,
+    spoken: bool,
 ) -> Iterator[Window]:
-    """Windows of a list that is read in order."""
+    """Windows of a list that is read in order, up to a place or its end."""
+    size = LIKELY if spoken else WINDOW
     while True:
-        ahead = lead.filter(order.beyond(at)) if at else lead
-        ends = order.places(ahead[size - 1 : size]) if bounded else []
-        at, size = (ends[0], size * 4) if ends else (None, 0)
-        yield (ahead.filter(order.up_to(at)) if at else ahead).filter(*read), at
-        if at is None:
+        end = order.ahead(lead, at, size) if read or spoken else None
+        end = order.first([place for place in (end, stop) if place])
+        over = end is None or end == stop
+        yield [lead.filter(where).filter(*read) for where in order.between(at, end)], None if over else end
+        if over:
             return
+        at, size = end, size * 4
 
 
 def _likely(
@@ -219,15 +267,9 @@ def _likely(
             asked, **{"after": None, "before": None, **bound}, rising=rising, limit=LIKELY
         )
         at = Place(0.0, ids[-1]) if len(ids) == LIKELY else None
-        yield Trajectory.objects.filter(_of(scope), *read, pk__in=ids).order_by(*order.columns), at
+        yield [Trajectory.objects.filter(_of(scope), *read, pk__in=ids).order_by(*order.columns)], at
         if at is None:
             return
-
-
-def _saying(asked: Wanted, ids: list[int]) -> set[int]:
-    """Those of some tries whose transcripts say what is wanted."""
-    records = TrajectoryRecord.objects.filter(pk__in=ids).values_list("pk", "messages")
-    return {pk for pk, messages in records if asked.in_text(text_of(messages))}
 
 
 def _valued(order: Order) -> list[Q]:
@@ -244,9 +286,6 @@ def _lead(
     tries = Trajectory.objects.filter(run_id=scope.runs[0]).filter(*_valued(order))
     led = next((c for c in conditions if c.free is not None and _in_order(c, order)), None)
     tries = tries.filter(led.free) if led and led.free else tries
-    steps = next((c for c in conditions if c.name == "step"), None)
-    if steps is not None and not order.column:
-        tries = tries.filter(*_between_steps(scope.runs[0], steps))
     return tries.order_by(*order.columns), led
 
 
@@ -254,30 +293,41 @@ def _in_order(condition: Condition, order: Order) -> bool:
     return condition.leads if not order.column else (condition.name, order.column) == ("success", "reward")
 
 
-def _between_steps(run: int, steps: Condition) -> list[Q]:
-    """Ids between which all tries of some steps are, for steps are recorded one after the other."""
+def _around_steps(
+    scope: Scope, order: Order, conditions: Sequence[Condition]
+) -> tuple[Place | None, Place | None]:
+    """Places before and after all tries of the steps asked for: steps are recorded one after the other."""
+    steps = next((condition for condition in conditions if condition.name == "step"), None)
+    if steps is None or not scope.one:
+        return None, None
     low, high = steps.span
-    tries = Trajectory.objects.filter(run_id=run).values_list("pk", flat=True)
-    bounds = []
+    tries = Trajectory.objects.filter(run_id=scope.runs[0])
+    below, above = None, None
     if low is not None:
-        before = tries.filter(step__lt=low - LATE).order_by("-step", "-id").first()
-        bounds += [Q(pk__gt=before)] if before else []
+        below = _top(tries.filter(step__lt=low - LATE).order_by("-step", "-id"))
     if high is not None:
-        after = tries.filter(step__gt=high + LATE).order_by("step", "id").first()
-        bounds += [Q(pk__lt=after)] if after else []
-    return bounds
+        above = _top(tries.filter(step__gt=high + LATE).order_by("step", "id"))
+    return (above, below) if order.falling else (below, above)
 
 
-def _few(scope: Scope, conditions: Sequence[Condition]) -> QuerySet[Trajectory] | None:
-    """The tries that pass one of the filters, where that is few."""
+def _top(tries: QuerySet[Trajectory]) -> Place | None:
+    return next((Place(0.0, pk) for pk in tries.values_list("pk", flat=True)[:1]), None)
+
+
+def _few(
+    scope: Scope, conditions: Sequence[Condition]
+) -> tuple[QuerySet[Trajectory] | None, Condition | None]:
+    """The tries that pass one of the filters, where that is few, and the filter."""
     for condition in conditions:
         sources = [source.filter(run_id__in=scope.runs) for source in condition.sources]
-        if not sources or sum(len(source[: FEW + 1]) for source in sources) > FEW:
+        most = FEW // max(1, len(sources))
+        if not sources or any(len(source[most : most + 1]) for source in sources):
             continue
-        named = reduce(or_, (Q(pk__in=source) for source in sources))
-        free = condition.free & Q(run_id__in=scope.runs) if condition.free else named & _of(scope)
-        return Trajectory.objects.filter(free)
-    return None
+        free = condition.free and condition.free & Q(run_id__in=scope.runs)
+        return Trajectory.objects.filter(
+            free or reduce(or_, (Q(pk__in=source) for source in sources))
+        ), condition
+    return None, None
 
 
 def _of(scope: Scope) -> Q:

@@ -3,16 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models.functions import Substr
+from django.db import connection
 
-from training.models import Group, Run, RunScenarios, SavedView, Trajectory, TrajectoryRecord, TrajectoryTag
+from training.models import Group, Run, RunScenarios, SavedView, TrajectoryRecord, TrajectoryTag
 from training.review.feed import paging, search, sentences
 from training.review.feed.conditions import conditions
 from training.review.feed.filters import Filters
 from training.review.feed.paging import Found, Place, Scope
+from training.review.feed.row import Row
 from training.review.feed.wanted import Snippet, Wanted, snippet, wanted
 from training.templatetags.figures import bar, score
 
@@ -26,24 +27,6 @@ MOST_NAMES = 200
 """Tags or scenarios that a field suggests."""
 FROZEN = 10
 """Newest runs whose scenarios are looked through for tags; they are long to read."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A try in the list, in words. `marks` are (kind of chip, words); prompt and answer are beginnings."""
-
-    id: int
-    run: Run
-    place: str
-    score: str
-    width: str
-    person: str
-    success: bool
-    prompt: str
-    answer: str
-    marks: list[tuple[str, str]]
-    tags: list[str]
-    snippet: Snippet | None
 
 
 @dataclass(frozen=True)
@@ -103,26 +86,57 @@ def tagged(filters: Filters, scope: Scope) -> list[str]:
     return sorted({key for key, tags in _scenario_tags(scope) if filters.tag in tags})
 
 
-COLUMNS = ("id", "run_id", "index", "reward", "human", "success", "ended", "turns", "failed_calls") + (
-    "advantage",
-    "scenario_key",
-    "group__label",
-    "group__step",
-    "group__index",
-    "group__tries",
-)
+class Narrow(NamedTuple):
+    """What a list reads of a try and its group."""
+
+    id: int
+    run: int
+    number: int
+    reward: float
+    human: float | None
+    success: bool
+    ended: str
+    turns: int
+    failed_calls: int
+    advantage: float | None
+    scenario: str
+    answer: str
+    label: str
+    step: int
+    group: int
+    tries: int
+    prompt: str
+
+
+# As they are: to put them together anew for every page takes several times as long as to run them.
+_NARROW = f"""
+    SELECT try.id, try.run_id, try."index", try.reward, try.human, try.success, try.ended, try.turns,
+        try.failed_calls, try.advantage, try.scenario_key, substr(try.answer, 1, {EXCERPT}),
+        party.label, party.step, party."index", party.tries, substr(party.prompt, 1, {EXCERPT})
+    FROM training_trajectory AS try JOIN training_group AS party ON party.id = try.group_id
+    WHERE try.id IN (%s)
+"""
+_TAGS = "SELECT trajectory_id, name FROM training_trajectorytag WHERE trajectory_id IN (%s) ORDER BY name"
 
 
 def rows(ids: Sequence[int], runs: Iterable[Run], asked: Wanted | None) -> list[Row]:
     """Tries as rows, in the order given."""
-    beginnings = {"answer_": Substr("answer", 1, EXCERPT), "prompt_": Substr("group__prompt", 1, EXCERPT)}
-    narrow = Trajectory.objects.filter(pk__in=ids).order_by().values(*COLUMNS, **beginnings)
-    found = {values["id"]: values for values in narrow}
-    tags = _tags(ids)
+    if not ids:
+        return []
+    found = {values[0]: Narrow(*values) for values in _select(_NARROW, ids)}
+    tags: dict[int, list[str]] = defaultdict(list)
+    for pk, name in _select(_TAGS, ids):
+        tags[pk].append(name)
     told = _snippets(ids, asked) if asked else {}
     by_id = {run.pk: run for run in runs}
     say = sentences.Marks()
     return [_row(found[pk], by_id, say, tags.get(pk, []), told.get(pk)) for pk in ids if pk in found]
+
+
+def _select(sql: str, ids: Sequence[int]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql % ", ".join(["%s"] * len(ids)), ids)
+        return cursor.fetchall()
 
 
 def views_of(user: User) -> list[SavedView]:
@@ -160,29 +174,22 @@ def _scenario_tags(scope: Scope) -> list[tuple[str, list[str]]]:
 
 
 def _row(
-    of: dict[str, Any], runs: dict[int, Run], say: sentences.Marks, tags: list[str], told: Snippet | None
+    of: Narrow, runs: dict[int, Run], say: sentences.Marks, tags: list[str], told: Snippet | None
 ) -> Row:
     return Row(
-        id=of["id"],
-        run=runs[of["run_id"]],
+        id=of.id,
+        run=runs[of.run],
         place=say.place(of),
-        score=score(of["reward"]),
-        width=bar(of["reward"]),
-        person=say.person(of["human"]),
-        success=of["success"],
-        prompt=of["prompt_"] or of["scenario_key"],
-        answer=of["answer_"],
+        score=score(of.reward),
+        width=bar(of.reward),
+        person=say.person(of.human),
+        success=bool(of.success),
+        prompt=of.prompt or of.scenario,
+        answer=of.answer,
         marks=say.marks(of),
         tags=tags,
         snippet=told,
     )
-
-
-def _tags(ids: Sequence[int]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    for pk, name in TrajectoryTag.objects.filter(trajectory__in=ids).values_list("trajectory", "name"):
-        found[pk].append(name)
-    return found
 
 
 def _snippets(ids: Sequence[int], asked: Wanted) -> dict[int, Snippet | None]:

@@ -1,6 +1,7 @@
 """What the list of tries says: its heading, why it is empty, and what each row is marked with."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
@@ -12,7 +13,7 @@ from training.runs import words
 from training.templatetags.figures import score, signed
 
 if TYPE_CHECKING:
-    from training.review.feed.queries import Listing
+    from training.review.feed.queries import Listing, Narrow
 
 
 def about(filters: Filters, listing: "Listing", runs: Sequence[Run], run: Run | None) -> dict[str, Any]:
@@ -26,38 +27,41 @@ def about(filters: Filters, listing: "Listing", runs: Sequence[Run], run: Run | 
 
 
 class Marks:
-    """Words of rows; those that are the same in every row are looked up once a page."""
+    """Words of rows; each that several rows have is looked up once a page."""
 
     def __init__(self) -> None:
         self._outcomes = (("bad", "✕ " + _("failed")), ("good", "✓ " + _("succeeded")))
         self._ends = {end: str(told) for end, told in words.ENDED.items() if end != "answered"}
         self._try, self._person = _("%(group)s, try %(number)s"), _("person %(score)s")
         self._advantage = _("advantage %(value)s")
+        self._group, self._failed, self._turns = cache(words.group_name), cache(_failed), cache(_turns)
 
-    def place(self, of: dict[str, Any]) -> str:
+    def place(self, of: "Narrow") -> str:
         """Where a try stands in its run: "Step 3, group 7, try 2"."""
-        group = words.group_name(of["group__label"], of["group__step"], of["group__index"])
-        return self._try % {"group": group, "number": of["index"] + 1} if of["group__tries"] > 1 else group
+        group = self._group(of.label, of.step, of.group)
+        return self._try % {"group": group, "number": of.number + 1} if of.tries > 1 else group
 
     def person(self, human: float | None) -> str:
         return "" if human is None else self._person % {"score": score(human)}
 
-    def marks(self, of: dict[str, Any]) -> list[tuple[str, str]]:
-        told = [self._outcomes[bool(of["success"])]]
-        if of["ended"] != "answered":
-            told.append(("warn", self._ends.get(of["ended"], of["ended"])))
-        if failed := of["failed_calls"]:
-            told.append(
-                (
-                    "warn",
-                    ngettext("%(count)s failed call", "%(count)s failed calls", failed) % {"count": failed},
-                )
-            )
-        if of["advantage"] is not None:
-            told.append(("", self._advantage % {"value": signed(of["advantage"])}))
-        turns = of["turns"]
-        told.append(("", ngettext("%(count)s turn", "%(count)s turns", turns) % {"count": turns}))
+    def marks(self, of: "Narrow") -> list[tuple[str, str]]:
+        told = [self._outcomes[of.success]]
+        if of.ended != "answered":
+            told.append(("warn", self._ends.get(of.ended, of.ended)))
+        if of.failed_calls:
+            told.append(("warn", self._failed(of.failed_calls)))
+        if of.advantage is not None:
+            told.append(("", self._advantage % {"value": signed(of.advantage)}))
+        told.append(("", self._turns(of.turns)))
         return told
+
+
+def _failed(calls: int) -> str:
+    return ngettext("%(count)s failed call", "%(count)s failed calls", calls) % {"count": calls}
+
+
+def _turns(count: int) -> str:
+    return ngettext("%(count)s turn", "%(count)s turns", count) % {"count": count}
 
 
 def _heading(listing: "Listing") -> str:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from training.access import saved_view_of
-from training.review.feed import exports, filters, paging, queries, saved, search, sentences
+from training.review.feed import exports, filters, paging, queries, row, saved, search, sentences
 from training.review.feed.filters import Filters
 from training.review.feed.paging import Place
 
@@ -46,6 +46,7 @@ def tries(request: HttpRequest) -> HttpResponse:
         "runs": runs,
         "run": run,
         "listing": listing,
+        "rows": row.html(listing.rows, with_run=run is None),
         "chips": filters.chips(read.filters, run.name if run else ""),
         "links": _links(read.filters, listing.found, backwards),
         "choices": filters,
