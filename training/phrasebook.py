@@ -20,35 +20,31 @@ from django.utils.translation import gettext as _
 from gpu_worker.tools.tables.sheet import Kind
 
 ROOT = Path(__file__).resolve().parent.parent
-SPOKEN_IN = (
-    "gpu_worker/algorithms.py",
-    "gpu_worker/tools/[f-s]*.py",
-    "gpu_worker/tools/tables/*.py",
-    "gpu_worker/tools/python/*.py",
-    "judging/[!q]*.py",
-    "training/runs/worker.py",
-)
-TOLD_WITH = {
-    "TableError",
-    "_Unpaired",
-    "PlanError",
-    "NotAllowed",
-    "NoAnswer",
-    "BadAnswer",
-    "BudgetSpent",
-    "Unpriced",
-    "ControlWon",
-    "JudgeFailed",
-    "ValueError",
-    "Problem",
-    "_error",
-    "add",
-    "__init__",
+TOLD_WITH: dict[str, set[str]] = {
+    "gpu_worker/algorithms.py": set(),
+    "gpu_worker/engines/embedded/*.py": {"ModelError"},
+    "gpu_worker/tools/[f-s]*.py": {"PlanError", "NotAllowed"},
+    "gpu_worker/tools/fetching.py": {"ToolError"},
+    "gpu_worker/tools/mcp*.py": {"ToolError"},
+    "gpu_worker/tools/tables/*.py": {"TableError", "_Unpaired", "add"},
+    "gpu_worker/tools/python/*.py": {"Problem", "_error", "__init__"},
+    "judging/*.py": {
+        "NoAnswer",
+        "BadAnswer",
+        "JudgeFailed",
+        "ControlWon",
+        "BudgetSpent",
+        "Unpriced",
+        "__init__",
+    },
+    "judging/judge.py": {"ValueError"},
+    "training/runs/worker.py": set(),
 }
-"""Callables that are handed sentences for people; `add` is that of `Findings`."""
-TOLD_OF_SERVERS = TOLD_WITH | {"ToolError"}
-"""ToolError is for agents, who read English; but people read it where a server is asked for its tools."""
-SERVERS = {"mcp.py", "mcp_sessions.py", "fetching.py"}
+"""Where sentences for people are made, and the callables they are handed to; `add` is that of `Findings`.
+
+What agents are told with a ToolError stays as they read it; people read it where a server is asked for its
+tools.
+"""
 SAYING = re.compile("place|_there|and_more|_failure|_?complaint|_used_up|why|(_[a-z]+)?_reasons")
 """Functions that return or yield sentences, or parts of them."""
 SENTENCES = "_SENTENCES"
@@ -101,9 +97,8 @@ def templates() -> dict[str, str]:
     """Every template with the file it stands in; a value is %(name)s in it."""
     found = dict.fromkeys(get_args(Kind), "gpu_worker/tools/tables/sheet.py")
     found |= dict.fromkeys(OF_PYTHON, "training/phrasebook.py")
-    for pattern in SPOKEN_IN:
+    for pattern, told_with in TOLD_WITH.items():
         for file in sorted(ROOT.glob(pattern)):
-            told_with = TOLD_OF_SERVERS if file.name in SERVERS else TOLD_WITH
             for template in _templates_in(ast.parse(file.read_text()), told_with):
                 if re.search("[A-Za-z]{2}", _VALUE.sub("", template)):
                     found.setdefault(template, str(file.relative_to(ROOT)))

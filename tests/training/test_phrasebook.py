@@ -6,6 +6,7 @@ import pytest
 from django.template import Context, Template
 
 from gpu_worker import algorithms
+from gpu_worker.engines.embedded.directory import ModelError, locate
 from gpu_worker.tools.guard import Guard, NotAllowed, address_of
 from gpu_worker.tools.python.lint import lint
 from gpu_worker.tools.tables import TableError
@@ -107,6 +108,14 @@ def test_what_is_wrong_with_code_is_known(code: str) -> None:
 def test_what_is_wrong_with_an_algorithm_is_known(knobs: dict[str, object]) -> None:
     refused = algorithms.refusal(Job(run="", environment="", **knobs))  # type: ignore[arg-type]
     assert refused and said(refused).startswith("«")
+
+
+@pytest.mark.parametrize("missing", ["/no/such/model", "/etc/passwd"])
+def test_why_a_model_cannot_be_used_is_known(missing: str) -> None:
+    with pytest.raises(ModelError) as refused:
+        locate(missing)
+    assert missing in said(str(refused.value))
+    assert said(str(refused.value)).startswith("«")
 
 
 def test_every_refusal_of_a_provider_is_known_with_what_the_provider_said() -> None:
