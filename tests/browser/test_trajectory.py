@@ -134,6 +134,38 @@ def test_a_try_is_played_again_by_the_desk(address: str, sign_in: SignIn, desk: 
     accessible(page)
 
 
+def test_entropy_is_measured_by_the_desk_and_read_by_keyboard(
+    address: str, sign_in: SignIn, desk: None
+) -> None:
+    page = sign_in("eva")
+    page.goto(f"{address}?view=tokens")
+    overlay = page.get_by_label("Colour by")
+    expect(overlay.get_by_role("option", name="entropy")).to_have_count(0)
+    accessible(page)
+    page.get_by_role("button", name="Measure entropy").focus()
+    page.keyboard.press("Enter")
+    told = page.locator("#measured")
+    expect(told).to_contain_text("Sampler and learner differ by at most", timeout=120_000)
+    expect(told).to_contain_text("Mean entropy")
+    page.locator("token-strip[data-ready] .tokens").focus()
+    page.keyboard.press("ArrowRight")
+    words = page.locator(".token-words")
+    expect(words).to_contain_text(
+        re.compile(r"log probability [−\d.]+ · entropy [\d.]+ · importance [01]\.\d{5}")
+    )
+    strip = page.evaluate("document.querySelector('token-strip').told")
+    ratios = [ratio for ratio in strip["ratios"] if ratio is not None]
+    assert len(ratios) == page.evaluate("document.querySelector('token-strip').drawn.length")
+    assert all(abs(ratio - 1) < 1e-3 for ratio in ratios)
+    overlay.select_option("entropy")
+    expect(page.locator("token-strip")).to_have_attribute("data-overlay", "entropy")
+    expect(page.locator("[data-legend=entropy]")).to_be_visible()
+    accessible(page)
+    page.goto(f"{address}?view=tokens&table=1")
+    expect(page.get_by_role("columnheader", name="Entropy", exact=True)).to_be_visible()
+    accessible(page)
+
+
 def test_a_scenario_is_made_in_place(address: str, sign_in: SignIn) -> None:
     page = sign_in("eva")
     page.goto(address)

@@ -9,6 +9,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from training.review.transcript import LONGEST, Call, compared, shared_start, turns
 from training.review.tries import course, sides, spoken, tokens
+from training.review.tries.measured import Values
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 ASK = {"role": "user", "content": "Where?"}
@@ -119,7 +120,10 @@ def test_the_course_of_a_try_is_as_wide_as_its_tokens() -> None:
     assert (first.given, first.said, second.given, second.said) == (2, 3, 1, 2)
     assert [(c.name, c.failed, c.unanswered) for c in first.called] == [("find", True, False)]
     assert (first.x, second.said_x + second.said_width) == (0.0, 1000.0)
-    assert first.surprise == 0.5 and course.course([], [], []) == []
+    assert first.surprise == 0.5 and first.entropy is None and course.course([], [], []) == []
+    values: list[Values] = [{"logprobs": [], "entropies": [None, None, 1.0, 2.0, 3.0, None, 0.25, 0.75]}]
+    legs = course.course(messages, segments, spoken.stretches(segments, messages), values)
+    assert [leg.entropy for leg in legs] == [2.0, 0.5]
 
 
 def test_a_strip_holds_a_page_of_tokens_and_the_overview_of_all() -> None:
@@ -130,6 +134,24 @@ def test_a_strip_holds_a_page_of_tokens_and_the_overview_of_all() -> None:
     assert told["stretches"] == [[0, 5, 0, 0, 1], [5, tokens.STRIP + 10, 1, 1, 1]]
     assert len(told["overview"]) <= tokens.OVERVIEW and max(told["overview"]) == 0.1
     assert tokens.strip([], [], "no-such-model", 3, 9)["ids"] == []
+
+
+def test_what_was_measured_stands_beside_the_tokens_it_is_of() -> None:
+    values: list[Values] = [
+        {"logprobs": [], "entropies": []},
+        {"logprobs": [None, -1.0, -0.5], "entropies": [None, 0.123456, 2.0]},
+    ]
+    segments, said = [masked(0, 1), masked(0, 1, 1)], said_by("user", "assistant", "user", "assistant")
+    places = spoken.stretches(segments, said)
+    told = tokens.strip(segments, places, "no-such-model", 1, 0, values)
+    assert told["entropies"] == [None, 0.1235, 2.0] and told["ratios"] == [None, 0.606531, 1.0]
+    assert "entropies" not in tokens.strip(segments, places, "no-such-model", 1, 0)
+    shown = tokens.window(segments, "no-such-model", 1, 1, values).tokens
+    assert [(token.place, token.entropy, token.ratio) for token in shown] == [
+        (1, 0.1235, 0.606531),
+        (2, 2.0, 1.0),
+    ]
+    assert tokens.window(segments, "no-such-model", 1, 1).tokens[0].entropy is None
 
 
 def test_the_overview_shows_the_largest_surprise_of_each_share() -> None:

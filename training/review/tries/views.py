@@ -72,7 +72,9 @@ def _of_view(request: HttpRequest, found: Trajectory, view: str, shown: queries.
     record = found.record
     places = stretches(record.segments, record.messages)
     if view == "timeline":
-        return {"legs": course.course(record.messages, record.segments, places)}
+        values = measured.values_of(found)
+        legs = course.course(record.messages, record.segments, places, values)
+        return {"legs": legs, "measured": bool(values)}
     segment, start = _place(request.GET.get("segment")), _place(request.GET.get("start"))
     context: dict[str, object] = {
         "segment": segment,
