@@ -222,6 +222,7 @@ def test_the_page_tells_what_it_costs_before_and_what_came_of_it(ann: Client, us
     page = ann.get("/lab/", {"run": told.pk, "groups": 5})
     words = page.content.decode()
     assert page.status_code == 200 and "Rank them by hand" in words
+    assert "+1 is the same order" in words and "it takes at least five" in words
     form = {
         "run": told.pk,
         "groups": "5",
@@ -231,7 +232,7 @@ def test_the_page_tells_what_it_costs_before_and_what_came_of_it(ann: Client, us
         "repeats": "1",
     }
     estimate = ann.get("/lab/estimate/", form).content.decode()
-    assert "15 questions to be asked." in estimate and "$0.00" in estimate
+    assert "15 questions to be asked." in estimate and "They cost nothing." in estimate
     answer = ann.post("/lab/ask/", form | {"cap": "0.50"})
     assert answer.status_code == 302
     errand = Errand.objects.get(kind="judge_lab")
@@ -244,7 +245,7 @@ def test_the_page_tells_what_it_costs_before_and_what_came_of_it(ann: Client, us
         human.rank(user, Ranking(group=group, places=[[index] for index in range(8)]))
     results = ann.get("/lab/results/", {"run": told.pk, "groups": 5}).content.decode()
     assert "rule-based, offline" in results and "n 5" in results and "5 of 5 ranked" not in results
-    assert re.search(r"lab-tone-(p\d|n\d|0)", results)
+    assert re.search(r"lab-tone-(p\d|n\d|0)", results) and "it takes at least five" not in results
     assert "answered before" in ann.get("/lab/estimate/", form).content.decode()
     assert "5 of 5 ranked" in ann.get("/lab/", {"run": told.pk, "groups": 5}).content.decode()
 
@@ -278,6 +279,7 @@ def test_a_rubric_shows_what_it_would_change_before_it_is_kept(
     do(Errand.objects.get(kind="judge_lab"))
     page = ann.get(there).content.decode()
     assert "What your edit would change" in page and "passes" in page and "Reward the last." in page
+    assert '<option value="openai/scripted" selected' in page  # though nobody offers it
     assert not RubricVersion.objects.exists()
     kept = ann.post("/lab/rubric/keep/", form, follow=True).content.decode()
     told.agent.refresh_from_db()
@@ -429,3 +431,25 @@ def test_the_main_navigation_says_where_a_page_of_the_lab_belongs(ann: Client, g
         page = ann.get(address).content.decode()
         sections = page[page.index("<header") : page.index("</header>")]
         assert re.findall(r'aria-current="page"[^>]*>\s*([^<]*)<', sections) == [title], address
+
+
+def test_two_rubrics_of_a_judge_with_a_long_name_are_told_apart(ann: Client, user: User, told: Run) -> None:
+    judge = "anthropic/claude-sonnet-4-5-20250929"
+    group = selection_of(told).groups[0]
+    for rubric in ("", "Be strict."):
+        JudgeTrial.objects.create(
+            owner=user, group=group, judge_model=judge, rubric=rubric, rubric_sha256=sha256_of(rubric),
+            order="seeded", positions=[[0, 1]], scores={"0": [0.9, ""], "1": [0.1, ""]},
+        )  # fmt: skip
+    page = ann.get("/lab/", {"run": told.pk, "groups": 5}).content.decode()
+    heat = page[page.index('<table class="lab-heat">') :]
+    heads = heat[: heat.index("</thead>")]
+    assert heads.count(judge) == 2 and "default rubric" in heads and "a draft (" in heads
+    assert page.count(">claude-sonnet-4-5-2…<") == 2
+
+
+def test_a_run_without_groups_to_compare_can_be_looked_at(ann: Client, told: Run, make_run: MakeRun) -> None:
+    bare = make_run("bare")
+    page = ann.get("/lab/", {"run": bare.pk}).content.decode()
+    assert f'<option value="{bare.pk}" selected>bare' in page and "This run has no group yet" in page
+    assert f'<option value="{told.pk}" selected>' in ann.get("/lab/", {"run": "x"}).content.decode()

@@ -21,6 +21,10 @@ class Foretold:
     unknown: str = ""
 
     @property
+    def free(self) -> bool:
+        return self.dollars is not None and self.dollars[1] == 0
+
+    @property
     def words(self) -> str:
         return money.words(*self.dollars) if self.dollars else ""
 

@@ -49,7 +49,6 @@ class Row:
 class Cell:
     """τ of two ways of scoring. `tone` runs from n4 (reverse) over 0 to p4 (the same)."""
 
-    other: str
     estimate: Estimate
     tone: str
     itself: bool
@@ -57,7 +56,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class HeatRow:
-    name: str
+    source: Source
     cells: list[Cell]
 
 
@@ -74,7 +73,7 @@ def heat(sources: Sequence[Source]) -> list[HeatRow]:
         frozenset((one.key, other.key)): agreement.tau(both(one, other))
         for one, other in combinations(here, 2)
     }
-    return [HeatRow(one.name, [_cell(one, other, known) for other in here]) for one in here]
+    return [HeatRow(one, [_cell(one, other, known) for other in here]) for one in here]
 
 
 def both(one: Source, other: Source) -> list[Two]:
@@ -121,7 +120,7 @@ def _row(source: Source, you: Source | None) -> Row:
 def _cell(one: Source, other: Source, known: Mapping[frozenset[str], Estimate]) -> Cell:
     itself = one.key == other.key
     estimate = Estimate(1.0, 1.0, 1.0, len(one.values)) if itself else known[frozenset((one.key, other.key))]
-    return Cell(other.name, estimate, _tone(estimate), itself)
+    return Cell(estimate, _tone(estimate), itself)
 
 
 def _tone(estimate: Estimate) -> str:

@@ -19,6 +19,7 @@ from training.judges.lab.asking_form import NotAsked
 from training.judges.lab.lab_views import begin
 from training.judges.lab.questions import KIND, Hearing
 from training.judges.lab.rubric_change import change
+from training.judges.lab.sources import judge_title
 from training.models import Errand, Run
 
 KEPT = "lab-rubric-kept"
@@ -91,6 +92,7 @@ def _context(request: HttpRequest, run: Run, selection: queue.Selection) -> dict
     if draft == present:  # it was kept
         errand, told, draft = None, {}, None
     judge = (told.get("judges") or [run.config.get("judge_model") or run.agent.judge_model])[0]
+    judges = asking_form.judges_of(run, person)
     return {
         "run": run,
         "selection": selection,
@@ -98,7 +100,7 @@ def _context(request: HttpRequest, run: Run, selection: queue.Selection) -> dict
         "is_default": not present,
         "draft": (draft if draft is not None else present) or DEFAULT,
         "judge": judge,
-        "judges": asking_form.judges_of(run, person),
+        "judges": judges if judge in dict(judges) else [*judges, (judge, judge_title(judge))],
         "cap": asking_form.USUAL_CAP,
         "errand": errand,
         "at_work": errand is not None and errand.state not in Errand.OVER,

@@ -1,5 +1,6 @@
 """One group as every way of scoring ranks it: places for a table, lines of a drawing, how far apart."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -16,7 +17,7 @@ FAR = 0.5
 """A try that moves by this share of all places or more from one column to the next is drawn bright."""
 SHOWN = 10
 """Groups that a page draws unless it is asked for all."""
-LONGEST_NAME = 23
+LONGEST_NAME = 20
 """Characters of a name in the drawing; the table has all of it."""
 
 
@@ -203,6 +204,9 @@ def _y(row: int) -> float:
 
 
 def _short(name: str) -> str:
+    """A model's name without its provider, where both are too long; cut where that still is."""
+    if len(name) > LONGEST_NAME and " " not in name:
+        name = re.split("[/:]", name)[-1]
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
