@@ -234,12 +234,16 @@ def test_what_the_standard_library_gets_wrong_is_not_public(text: str) -> None:
     assert not is_public(ip_address(text))
 
 
-@given(st.ip_addresses())
-@settings(max_examples=2000)
-@example(ip_address("::ffff:8.8.8.8"))
-def test_what_is_public_here_is_global_everywhere(address: object) -> None:
-    known = ip_address(str(address))
-    assert not is_public(known) or known.is_global
+@pytest.mark.parametrize("examples", [200, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_what_is_public_here_is_global_everywhere(examples: int) -> None:
+    @given(st.ip_addresses())
+    @settings(max_examples=examples, deadline=None)
+    @example(ip_address("::ffff:8.8.8.8"))
+    def global_if_public(address: object) -> None:
+        known = ip_address(str(address))
+        assert not is_public(known) or known.is_global
+
+    global_if_public()
 
 
 @pytest.mark.parametrize("name", ["example.com", "a", "xn--bcher-kva.example", "my_host.local", "1a.de"])
@@ -247,13 +251,17 @@ def test_plain_names_are_plain(name: str) -> None:
     assert is_plain_name(name) and parsed(name) is None
 
 
-@given(st.text(max_size=40))
-@settings(max_examples=2000)
-def test_any_text_is_an_address_or_refused(text: str) -> None:
-    try:
-        url = address_of(f"http://{text}/")
-        PUBLIC_ONLY.check(url)
-    except NotAllowed:
-        return
-    host = url.raw_host.decode()
-    assert parsed(host.strip("[]")) is not None or is_plain_name(host)
+@pytest.mark.parametrize("examples", [200, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_any_text_is_an_address_or_refused(examples: int) -> None:
+    @given(st.text(max_size=40))
+    @settings(max_examples=examples, deadline=None)
+    def refused_or_plain(text: str) -> None:
+        try:
+            url = address_of(f"http://{text}/")
+            PUBLIC_ONLY.check(url)
+        except NotAllowed:
+            return
+        host = url.raw_host.decode()
+        assert parsed(host.strip("[]")) is not None or is_plain_name(host)
+
+    refused_or_plain()
