@@ -279,6 +279,17 @@ def test_every_text_of_a_row_is_escaped() -> None:
         assert "<script" not in written
 
 
+def test_the_form_offers_every_run_by_its_escaped_name_and_keeps_what_was_chosen(
+    run: Run, client: Client
+) -> None:
+    Run.objects.filter(pk=run.pk).update(name="<b>\"'&")
+    client.force_login(run.owner)
+    page = client.get(reverse("tries"), {"run": run.pk, "success": "no", "order": "worst"}).content.decode()
+    assert f'<option value="{run.pk}" selected>&lt;b&gt;&quot;&#x27;&amp;</option>' in page
+    assert '<option value="no" selected>' in page and '<option value="worst" selected>' in page
+    assert page.count(" selected>") == 3
+
+
 def test_a_page_after_a_place_among_equal_scores_is_found_by_an_index(run: Run) -> None:
     """SQLite sees no range in (reward, id) > (…, …): it would read all tries with the same score."""
     fill(run, groups=30)

@@ -44,6 +44,7 @@ def tries(request: HttpRequest) -> HttpResponse:
         "read": read,
         "filters": read.filters,
         "runs": runs,
+        "run_names": {run.pk: run.name for run in runs},
         "run": run,
         "listing": listing,
         "rows": row.html(listing.rows, with_run=run is None),
