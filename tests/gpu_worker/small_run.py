@@ -1,15 +1,14 @@
 """A whole training in a few seconds: the tiny random model learns to prefer token ids below 150.
 
-Real engine, trainer and checkpoints. As a program (`python -m tests.gpu_worker.small_run MODEL DIRECTORY
-LOG KNOBS`) it trains once and appends every report it makes to LOG, so that it can be killed and run
-again; KNOBS is JSON with what is different from `small_job`.
+Real engine, trainer and checkpoints. `main`, in a process of its own, trains once, appends every report it
+makes to a log and sends the hash of its weights, so that it can be killed and run again.
 """
 
 import asyncio
 import dataclasses
 import json
 import os
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from gpu_worker.crew import players
@@ -72,7 +71,9 @@ def run(model: Path, job: Job, record: Record, judge: Judge = judge) -> Summary:
         return asyncio.run(train(job, them, trainer, judge, record))
 
 
-def main(model: Path, directory: Path, log: Path, knobs: dict[str, object]) -> None:
+def main(model: Path, directory: Path, log: Path, knobs: dict[str, int], told: Connection) -> None:
+    """knobs: what is different from `small_job`."""
+
     def record(report: Report) -> Wish:
         if not isinstance(report, Progress):
             with log.open("a") as file:
@@ -81,7 +82,7 @@ def main(model: Path, directory: Path, log: Path, knobs: dict[str, object]) -> N
                 os.fsync(file.fileno())
         return "go"
 
-    print(run(model, small_job(directory, **knobs), record).weights_sha256)
+    told.send(run(model, small_job(directory, **knobs), record).weights_sha256)
 
 
 def said(report: Report) -> list[object]:
@@ -91,7 +92,3 @@ def said(report: Report) -> list[object]:
         content["metrics"] = {k: v for k, v in content["metrics"].items() if "second" not in k}
         content["checkpoint"].pop("directory")
     return [type(report).__name__, content]
-
-
-if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]), json.loads(sys.argv[4]))
