@@ -10,6 +10,8 @@ ARTWEB_LOCAL_MODELS  who may use model servers on this machine as judges: operat
 ARTWEB_KEEP_TOKENS, ARTWEB_KEEP_TRANSCRIPTS, ARTWEB_KEEP_LOGS  how long those of old runs are kept, such as
                  "30 days, 20 runs": longer than that and not of the newest so many; everything without them
 ARTWEB_MODELS    directories (with colons between) whose models may be used, besides models/ in ARTWEB_DATA
+ARTWEB_FRAMES_PER_SECOND  how often at most a live page is sent what is new, while single events come
+                 (30); a frame that holds several events puts off the next as many times as long
 REDIS_URL        redis://… or unix://…; `up` brings its own without it
 """
 
@@ -291,7 +293,7 @@ FILE_UPLOAD_TEMP_DIR = data_directory(DATA_DIR / "uploads")
 FILE_UPLOAD_PERMISSIONS = 0o600
 
 SOCKETS_PER_USER = env_count("ARTWEB_SOCKETS_PER_USER", 20, most=100_000)
-FRAMES_PER_SECOND = env_count("ARTWEB_FRAMES_PER_SECOND", 25, most=1000) or 25
+FRAMES_PER_SECOND = env_count("ARTWEB_FRAMES_PER_SECOND", 30, most=1000) or 30
 
 # Names of machines in this network that tools may call; all others must have a public address.
 TOOL_HOSTS = frozenset(env_doors("ARTWEB_TOOL_HOSTS"))

@@ -9,6 +9,7 @@ socket's scope here has a function besides, which puts the bytes of a frame that
 
 import gc
 import os
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -57,9 +58,10 @@ def put_on_wire(protocol: WebSocketProtocol, frame: bytes) -> None:
         return
     transport = protocol.transport
     waiting = transport._tempDataLen or transport.offset < len(transport.dataBuffer)
-    sent = 0 if waiting or transport.disconnecting else transport.writeSomeData(frame)
-    if not isinstance(sent, int):  # the other side is gone, which the next write finds out as ever
-        sent = 0
+    sent = 0
+    if not (waiting or transport.disconnecting):
+        with suppress(OSError):  # full, or the other side is gone, which the next write finds out as ever
+            sent = transport.socket.send(frame)
     if sent < len(frame):
         transport.write(frame[sent:])
 

@@ -33,7 +33,7 @@ def main(browsers: int, rate: int, seconds: int) -> dict[str, Any]:
             assert writer.stdin and writer.stdout
             run, seen = map(int, writer.stdout.readline().split())
             watched = {"port": port, "cookie": cookie, "path": f"/ws/runs/{run}/?language=en", "seen": seen}
-            with site.browsers(arrived, count=browsers, says_every=16, **watched):
+            with site.browsers(arrived, count=browsers, says_every=64, **watched):
                 writer.stdin.write("go\n")
                 writer.stdin.flush()
                 if writer.wait(seconds * 3 + 60):

@@ -36,7 +36,7 @@ def watched(data: Path, browsers: int, last: int) -> None:
     with site.up(data, "--no-model-server") as (port, cookie):
         site.wait_for_steps(data, 1, lambda: True)
         watching = {"port": port, "cookie": cookie, "path": "/ws/runs/1/?language=en"}
-        with site.browsers(arrived, count=browsers, says_every=16, **watching):
+        with site.browsers(arrived, count=browsers, says_every=64, **watching):
             site.wait_for_steps(data, last, lambda: True)
         record = json.loads(arrived.read_text())
         if not all(record["arrivals"]):

@@ -1,11 +1,12 @@
 // The run page's socket: takes frames in order, says where it is, keeps lists short, shows the connection.
 
-const SAYS_EVERY = 16; // as in training/runs/hub.py
+const SAYS_EVERY = 64; // as in training/runs/hub.py
 const live = document.getElementById("live");
 const pill = document.getElementById("pill");
 let seen = Number(live.dataset.seq);
 let frame = null;
-let drawn = 0;
+let drawn = 0; // frames since we last said so
+let saysAt = SAYS_EVERY;
 let lostAt = Date.now();
 let frameAt = Date.now();
 let connected = false;
@@ -17,8 +18,7 @@ function say(connection, message) {
 
 live.addEventListener("htmx:ws:after:connection", (event) => {
   connected = true;
-  drawn = 0;
-  say(event.detail.connection, { seen });
+  saySeen(event.detail.connection);
   showConnection();
 });
 
@@ -33,8 +33,7 @@ live.addEventListener("htmx:ws:before:message:incoming", (event) => {
   frame = JSON.parse(event.detail.message.data);
   if (frame.first === seen) return;
   event.preventDefault(); // a gap, or something we have: ask again from where we are
-  drawn = 0;
-  say(event.detail.connection, { seen });
+  saySeen(event.detail.connection);
 });
 
 live.addEventListener("htmx:ws:after:message:incoming", (event) => {
@@ -43,10 +42,23 @@ live.addEventListener("htmx:ws:after:message:incoming", (event) => {
   frameAt = Date.now();
   shorten();
   arrange();
-  drawn += 1;
-  if (drawn % SAYS_EVERY === 0) say(event.detail.connection, { drawn: seen });
+  sayDrawn(event.detail.connection);
   showConnection();
 });
+
+function saySeen(connection) {
+  drawn = 0;
+  saysAt = Math.ceil(Math.random() * SAYS_EVERY); // not at the same moment as every other browser
+  say(connection, { seen });
+}
+
+function sayDrawn(connection) {
+  drawn += 1;
+  if (drawn < saysAt) return;
+  say(connection, { drawn });
+  drawn = 0;
+  saysAt = SAYS_EVERY;
+}
 
 /** The walls show a scenario at the same place before and after, whichever was finished first. */
 function arrange() {

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
+from channels import consumer
 from channels.db import database_sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import Settings
@@ -19,6 +20,7 @@ from training.models import Event, Run
 from training.runs import events, frames, hub, queries
 from training.runs.consumers import WIRE
 from training.runs.frames import Place
+from training.runs.prepared import Prepared
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeRun = Callable[..., Run]
@@ -61,7 +63,7 @@ async def say(run: Run, *texts: str) -> None:
 
 async def frame(socket: WebsocketCommunicator) -> dict[str, object]:
     found: dict[str, object] = json.loads(await socket.receive_from(timeout=5))
-    await socket.send_to(json.dumps({"drawn": found["last"]}))
+    await socket.send_to(json.dumps({"drawn": 1}))
     return found
 
 
@@ -99,7 +101,12 @@ async def test_equal_browsers_get_the_same_bytes_drawn_once(
 ) -> None:
     drawn = []
     draw = frames.frame_from
-    monkeypatch.setattr(frames, "frame_from", lambda run, place: drawn.append(place) or draw(run, place))
+
+    def watched(run: Run, place: Place, *, progress: bool) -> frames.Frame | None:
+        drawn.append(place)
+        return draw(run, place, progress=progress)
+
+    monkeypatch.setattr(frames, "frame_from", watched)
     sockets = [open_socket(), open_socket(), open_socket(language="zh-hans")]
     for one in sockets:
         await one.connect()
@@ -127,6 +134,82 @@ async def test_the_head_is_drawn_again_when_the_row_changed(socket: WebsocketCom
     assert told["first"] == told["last"] == 0
     assert "Tries played 5 / 24" in str(told["content"]) and "Training · order-desk-1" in str(told["content"])
     assert await socket.receive_nothing(timeout=0.4)
+
+
+def test_progress_alone_is_left_for_later(run: Run) -> None:
+    shown = frames.frame_from(run, Place(0, None, "en"), progress=False)
+    assert shown is not None and "#run-head" in shown.text
+    run.progress = {"what": "rollouts", "done": 5, "total": 24}
+    assert frames.frame_from(run, shown.place, progress=False) is None
+    assert frames.frame_from(run, shown.place, progress=True) is not None
+    events.append(run.pk, "log", "log:1", {"level": "info", "text": "hello"})
+    run.refresh_from_db()
+    run.progress = {"what": "rollouts", "done": 6, "total": 24}
+    line = frames.frame_from(run, shown.place, progress=False)
+    assert line is not None and "hello" in line.text and "#run-head" not in line.text
+    run.state = Run.State.TRAINING
+    told = frames.frame_from(run, line.place, progress=False)
+    assert told is not None and "#run-head" in told.text
+
+
+async def test_progress_that_was_left_is_shown_when_its_time_has_come(
+    socket: WebsocketCommunicator, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "PROGRESS_EVERY", 0.5)
+    changed = Run.objects.filter(pk=run.pk)
+    await socket.send_to('{"seen": 0}')
+    await frame(socket)
+    heads = []
+    for done in range(1, 9):
+        told = {"what": "rollouts", "done": done, "total": 24}
+        await database_sync_to_async(changed.update)(state="training", progress=told)
+        await asyncio.sleep(0.1)
+    while f"Tries played {done} / 24" not in "".join(heads):
+        heads.append(str((await frame(socket))["content"]))
+    assert len(heads) < 5
+
+
+def test_the_more_a_push_held_the_later_the_next_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "SPACING", 0.03)
+    assert [hub.spacing(sent) for sent in (0, 1, 2, 4, 400)] == [0.03, 0.03, 0.06, 0.12, hub.LONGEST_SPACING]
+
+
+async def test_what_browsers_say_asks_no_thread(
+    socket: WebsocketCommunicator, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def asked() -> None:
+        raise AssertionError("a thread was asked")
+
+    with monkeypatch.context() as watched:
+        watched.setattr(consumer, "aclose_old_connections", asked)
+        await socket.send_to('{"seen": 0}')
+        assert "Queued" in str((await frame(socket))["content"])
+
+
+def test_a_browser_says_how_many_frames_it_has_drawn() -> None:
+    async def nothing(*told: object) -> None: ...
+
+    viewer = hub.Viewer(user=1, session="", language="en", send=nothing, close=nothing)
+    viewer.is_at(0)
+    viewer.on_their_way = hub.WINDOW
+    assert not viewer.ready
+    viewer.has_drawn(3)
+    assert viewer.ready and viewer.on_their_way == hub.WINDOW - 3
+    viewer.has_drawn(2**50)
+    assert viewer.on_their_way == 0
+
+
+def test_a_prepared_query_answers_as_the_one_it_was_made_of(make_run: MakeRun) -> None:
+    runs = [stories.tell(make_run(name=name), stories.training(2, 2, 2)) for name in ("one", "two")]
+    news = Prepared(Event.objects.filter(run_id=0, seq__gt=0).order_by("seq")[:5])
+    for run in runs:
+        for seq in (0, 3, run.last_seq):
+            found = news(run.pk, seq)
+            asked = events.after(run.pk, seq, limit=5)
+            assert [vars(row).keys() for row in found] == [vars(row).keys() for row in asked]
+            assert [(row.pk, row.payload, row.created_at) for row in found] == [
+                (row.pk, row.payload, row.created_at) for row in asked
+            ]
 
 
 async def test_far_behind_gets_whole_lists(socket: WebsocketCommunicator, run: Run) -> None:
@@ -250,7 +333,7 @@ async def test_a_server_that_takes_bytes_is_given_the_same_ones_for_everybody(
 async def test_a_mistake_of_ours_lets_browsers_come_back(
     open_socket: Open, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(run: Run, place: Place) -> None:
+    def broken(run: Run, place: Place, *, progress: bool) -> None:
         raise KeyError("a mistake")
 
     socket = open_socket()
@@ -272,11 +355,11 @@ async def test_a_locked_database_is_tried_again(
 ) -> None:
     draw, locked = frames.frame_from, [True, True]
 
-    def sometimes(run: Run, place: Place) -> frames.Frame | None:
+    def sometimes(run: Run, place: Place, *, progress: bool) -> frames.Frame | None:
         if locked:
             locked.pop()
             raise OperationalError("database is locked")
-        return draw(run, place)
+        return draw(run, place, progress=progress)
 
     monkeypatch.setattr(frames, "frame_from", sometimes)
     await socket.send_to('{"seen": 0}')

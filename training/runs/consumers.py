@@ -1,7 +1,7 @@
 """Sockets that show a run live: who may watch is decided here, before a socket is accepted.
 
-A browser says `{"seen": seq}` when it connects (or finds a gap) and `{"drawn": seq}` whenever it has drawn
-hub.SAYS_EVERY frames more.
+A browser says `{"seen": seq}` when it connects (or finds a gap) and `{"drawn": frames}`, how many it has
+drawn since it last said so, after hub.SAYS_EVERY of them.
 """
 
 import json
@@ -44,9 +44,16 @@ class RunConsumer(AsyncWebsocketConsumer):
             language=self._language(),
             send=self._send_frame,
             close=self._close_with,
+            put_on_wire=self.scope.get("extensions", {}).get(WIRE),
         )
         self.hub = hub.join(self.run_id, self.viewer)
-        self.put_on_wire = self.scope.get("extensions", {}).get(WIRE)
+
+    async def dispatch(self, message: dict[str, object]) -> None:
+        """Channels looks after old connections first, in a thread; what browsers say needs no database."""
+        if message["type"] == "websocket.receive":
+            await self.websocket_receive(message)
+        else:
+            await super().dispatch(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         message = _read(text_data)
@@ -54,12 +61,12 @@ class RunConsumer(AsyncWebsocketConsumer):
             await self.disconnect(NONSENSE)
             await self.close(NONSENSE)
             return
-        kind, seq = message
+        kind, number = message
         was_full = not self.viewer.ready
         if kind == "seen":
-            self.viewer.is_at(seq)
+            self.viewer.is_at(number)
         else:
-            self.viewer.has_drawn()
+            self.viewer.has_drawn(number)
         if kind == "seen" or was_full:
             self.hub.bell.set()
 
@@ -68,10 +75,7 @@ class RunConsumer(AsyncWebsocketConsumer):
             hub.leave(self.run_id, self.viewer)
 
     async def _send_frame(self, frame: Frame) -> None:
-        if self.put_on_wire:
-            self.put_on_wire(frame.wire)
-        else:
-            await self.send(text_data=frame.text)
+        await self.send(text_data=frame.text)
 
     async def _close_with(self, code: int) -> None:
         await self.close(code)
@@ -93,7 +97,7 @@ class RunConsumer(AsyncWebsocketConsumer):
 
 
 def _read(text: str | None) -> tuple[str, int] | None:
-    """("seen" or "drawn", seq), or None for anything else."""
+    """("seen", seq) or ("drawn", frames), or None for anything else."""
     if text is None or len(text) > LONGEST_MESSAGE:
         return None
     try:
@@ -102,10 +106,10 @@ def _read(text: str | None) -> tuple[str, int] | None:
         return None
     if not isinstance(message, dict) or len(message) != 1:
         return None
-    kind, seq = next(iter(message.items()))
-    if kind not in ("seen", "drawn") or type(seq) is not int or not 0 <= seq < 2**53:
+    kind, number = next(iter(message.items()))
+    if kind not in ("seen", "drawn") or type(number) is not int or not 0 <= number < 2**53:
         return None
-    return kind, seq
+    return kind, number
 
 
 websocket_urls: list[URLPattern | URLResolver] = [

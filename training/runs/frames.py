@@ -12,11 +12,13 @@ from django.template.loader import render_to_string
 from django.utils import translation
 
 from training.models import Event, Run
-from training.runs import condition, events, queries
+from training.runs import condition, queries
+from training.runs.prepared import Prepared
 from training.runs.spending import spending
 
 FAR_BEHIND = 500
 """Events; whoever is further behind gets the whole page's lists anew instead of every step in between."""
+Head = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Place:
     """Where a browser is: the last event it has, the head it shows, the language it reads."""
 
     seq: int
-    head: tuple[object, ...] | None
+    head: Head | None
     language: str
 
 
@@ -47,16 +49,23 @@ class Frame:
         return b"\x81\x7f" + size.to_bytes(8, "big") + payload
 
 
-def frame_from(run: Run, place: Place) -> Frame | None:
-    """What has changed for a browser at `place`; None if nothing has."""
+_run: Prepared[Run] = Prepared(Run.objects.filter(pk=0))
+_news: Prepared[Event] = Prepared(Event.objects.filter(run_id=0, seq__gt=0).order_by("seq")[:FAR_BEHIND])
+
+
+def frame_from(run: Run, place: Place, *, progress: bool = True) -> Frame | None:
+    """What has changed for a browser at `place`; None if nothing has.
+
+    Without `progress` the head stays as it is where only the progress of the work under way has changed.
+    """
     with translation.override(place.language):
-        behind, head = run.last_seq - place.seq, queries.head_key(run)
-        if behind <= 0 and head == place.head:
+        behind, head = run.last_seq - place.seq, _head_to_show(run, place.head, progress)
+        anew = head != place.head
+        if behind <= 0 and not anew:
             return None
         whole = not 0 <= behind <= FAR_BEHIND
-        news = [] if whole else events.after(run.pk, place.seq, limit=FAR_BEHIND)
+        news = [] if whole or not behind else _news(run.pk, place.seq)
         fold = queries.whole_page(run) if whole else queries.fold(news, place.seq)
-        anew = head != place.head
         steps = condition.recent_steps(run) if anew or fold.latest else {}
         content = render_to_string(
             "runs/_frame.html",
@@ -77,14 +86,19 @@ def frame_from(run: Run, place: Place) -> Frame | None:
     return Frame(text, Place(fold.last, head, place.language))
 
 
+def _head_to_show(run: Run, shown: Head | None, progress: bool) -> Head:
+    head = queries.head_key(run)
+    return shown if shown and not progress and shown[:-1] == head[:-1] else head
+
+
 def _says_done(news: list[Event]) -> bool:
     return any(event.kind == "state" and event.payload["state"] == Run.State.DONE for event in news)
 
 
-def frames_from(run_id: int, places: set[Place]) -> dict[Place, Frame] | None:
+def frames_from(run_id: int, places: list[Place], *, progress: bool = True) -> dict[Place, Frame] | None:
     """The frame for each place that something has changed for; None when the run is gone."""
-    run = Run.objects.select_related("agent").filter(pk=run_id).first()
-    if run is None:
+    runs = _run(run_id)
+    if not runs:
         return None
-    found = {place: frame_from(run, place) for place in places}
+    found = {place: frame_from(runs[0], place, progress=progress) for place in places}
     return {place: frame for place, frame in found.items() if frame is not None}

@@ -29,13 +29,17 @@ T = TypeVar("T")
 CLOCK = 1.0
 """Seconds between two looks when nobody rings."""
 SPACING = 1 / settings.FRAMES_PER_SECOND
-"""Seconds between two pushes at least: what happens meanwhile goes into one frame."""
+"""Seconds until the next push, for each event of this one: few events go at once, many go together."""
+LONGEST_SPACING = 0.25
+PROGRESS_EVERY = 1.0
+"""Seconds between two draws of a page's head for the sake of progress alone: nobody reads it faster."""
 CHECK_EVERY = 5.0
 """Seconds between two checks that every browser is still signed in."""
-WINDOW = 32
+WINDOW = 128
 """Frames a browser may have received without saying that it has drawn them."""
-SAYS_EVERY = 16
-"""Frames after which a browser says that it has drawn them."""
+SAYS_EVERY = 64
+"""Frames after which a browser says that it has drawn them; the first time it does so earlier, by chance, so
+that not all of them speak at the same moment."""
 PATIENCE = 30.0
 """Seconds a browser may say nothing with frames on their way, until it is dropped."""
 SOCKETS_PER_USER = settings.SOCKETS_PER_USER
@@ -55,6 +59,8 @@ class Viewer:
     language: str
     send: Callable[[Frame], Awaitable[None]]
     close: Callable[[int], Awaitable[None]]
+    put_on_wire: Callable[[bytes], None] | None = None
+    """Takes a frame's bytes at once, where the server can."""
     place: Place | None = None
     on_their_way: int = 0
     heard_at: float = 0.0
@@ -65,9 +71,9 @@ class Viewer:
         self.on_their_way = 0
         self.heard_at = time.monotonic()
 
-    def has_drawn(self) -> None:
-        """The browser has drawn as many frames as it does before it says so."""
-        self.on_their_way = max(0, self.on_their_way - SAYS_EVERY)
+    def has_drawn(self, frames: int) -> None:
+        """The browser has drawn so many frames since it last said so."""
+        self.on_their_way = max(0, self.on_their_way - frames)
         self.heard_at = time.monotonic()
 
     @property
@@ -86,6 +92,7 @@ class Hub:
         self.run_id = run_id
         self.viewers: set[Viewer] = set()
         self.bell = asyncio.Event()
+        self._progress_at = 0.0
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -96,24 +103,40 @@ class Hub:
         for task in self._tasks:
             task.cancel()
 
-    async def push(self) -> None:
-        """Send every viewer that is ready what changed since its place; equal places share a frame."""
-        waiting = [viewer for viewer in self.viewers if viewer.ready]
-        places = {viewer.place for viewer in waiting if viewer.place}
-        if not places:
-            return
-        frames = await _read(frames_from, self.run_id, places)
+    async def push(self) -> int:
+        """Send every viewer that is ready what changed since its place; equal places share a frame.
+
+        Returns how many events that were, for the viewer who got most.
+        """
+        waiting: dict[Place, list[Viewer]] = {}
+        for viewer in self.viewers:
+            if viewer.place and viewer.ready:
+                waiting.setdefault(viewer.place, []).append(viewer)
+        if not waiting:
+            return 0
+        now = time.monotonic()
+        progress = now >= self._progress_at
+        frames = await _read(partial(frames_from, progress=progress), self.run_id, list(waiting))
         if frames is None:
             await self._close(set(self.viewers), GONE)
-            return
-        for viewer in waiting:
-            frame = frames.get(viewer.place) if viewer.place else None
-            if frame and viewer in self.viewers:
-                if viewer.on_their_way < SAYS_EVERY:
-                    viewer.heard_at = time.monotonic()
-                viewer.place = frame.place
-                viewer.on_their_way += 1
-                await viewer.send(frame)
+            return 0
+        if progress and frames:
+            self._progress_at = now + PROGRESS_EVERY
+        for place, frame in frames.items():
+            for viewer in waiting[place]:
+                if viewer in self.viewers and viewer.place == place:
+                    await self._send(viewer, frame)
+        return max((frame.place.seq - place.seq for place, frame in frames.items()), default=0)
+
+    async def _send(self, viewer: Viewer, frame: Frame) -> None:
+        if viewer.on_their_way < SAYS_EVERY:
+            viewer.heard_at = time.monotonic()
+        viewer.place = frame.place
+        viewer.on_their_way += 1
+        if viewer.put_on_wire:
+            viewer.put_on_wire(frame.wire)
+        else:
+            await viewer.send(frame)
 
     async def check(self) -> None:
         """Drop who signed out, lost the run, or does not read what is sent."""
@@ -132,16 +155,16 @@ class Hub:
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.bell.wait(), CLOCK)
-            next_push = time.monotonic() + SPACING
+            began, sent = time.monotonic(), 0
             self.bell.clear()
             try:
-                await self.push()
+                sent = await self.push()
                 if time.monotonic() >= next_check:
                     next_check = time.monotonic() + CHECK_EVERY
                     await self.check()
             except DatabaseError as error:  # locked or away: the next look makes up for this one
                 log.warning("Run %s could not be looked at, trying again: %s", self.run_id, error)
-            await asyncio.sleep(max(0.0, next_push - time.monotonic()))
+            await asyncio.sleep(began + spacing(sent) - time.monotonic())
 
     def _broke(self, task: asyncio.Task[None]) -> None:
         """A mistake of ours ends the hub; browsers come back by themselves and open another one."""
@@ -167,6 +190,11 @@ class Hub:
                 if channel:
                     with suppress(RedisError, OSError):
                         await layer.group_discard(group, channel)
+
+
+def spacing(sent: int) -> float:
+    """Seconds between a push of so many events and the next one."""
+    return min(max(1, sent) * SPACING, LONGEST_SPACING)
 
 
 _hubs: dict[int, Hub] = {}

@@ -161,10 +161,14 @@ def _percent(run: Run) -> int:
 
 
 def head_key(run: Run) -> tuple[object, ...]:
-    """Changes when the head of a run's page must be drawn again; the same in every language."""
+    """Changes when the head of a run's page must be drawn again; the same in every language.
+
+    How far the work under way has come stands last: nobody minds if only that is shown a little later.
+    """
     shown = (run.state, run.wish, run.step, run.steps, run.error, bool(run.summary))
     in_line = line.place_of(run) if run.state == Run.State.QUEUED else 0
-    return (*shown, in_line, condition.silent(run), condition.stalled(run), *sorted(run.progress.items()))
+    progress = tuple(sorted(run.progress.items()))
+    return (*shown, in_line, condition.silent(run), condition.stalled(run), progress)
 
 
 def status(run: Run, steps: Steps) -> Status:
