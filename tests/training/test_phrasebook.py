@@ -1,9 +1,12 @@
 """Sentences of the engine room are recognized wherever they come from, and said in the reader's language."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.template import Context, Template
+from django.test import Client
 
 from gpu_worker import algorithms
 from gpu_worker.engines.embedded.directory import ModelError, locate
@@ -11,13 +14,15 @@ from gpu_worker.tools.guard import Guard, NotAllowed, address_of
 from gpu_worker.tools.python.lint import lint
 from gpu_worker.tools.tables import TableError
 from gpu_worker.tools.tables.reading import read
-from gpu_worker.types import Job
+from gpu_worker.types import AUTHORED, Job
 from judging import refusals
 from judging.access import Access
 from judging.mix import complaint
 from training import phrasebook
+from training.authoring.office import errands, tasks
 from training.authoring.toolbox.schema_check import BadJSON
 from training.authoring.toolbox.schema_check import read as read_json
+from training.models import Agent, Provider, Run, TableFile, Tool
 from training.phrasebook import said
 
 REFUSED = {
@@ -163,6 +168,54 @@ def test_words_of_others_stay_as_they_are() -> None:
 def test_json_is_refused_in_words_that_are_known() -> None:
     with pytest.raises(BadJSON, match="«Expecting value»"):
         read_json("[1, ")
+
+
+@pytest.mark.django_db
+def test_pages_say_remarks_lint_what_a_test_heard_and_why_a_run_failed(
+    client: Client, user: User, make_run: Callable[..., Run]
+) -> None:
+    client.force_login(user)
+    agent = Agent.objects.create(owner=user, name="Shop", environment=AUTHORED)
+    remark = "Row 1, column 2: the column has no name; it is called “column 2”."
+    table = TableFile.objects.create(
+        agent=agent, name="goods", filename="goods.csv", bytes=1, rows=1, columns=[], problems=[remark]
+    )
+    code = "def price(item):\n    return item\n"
+    tool = Tool.objects.create(
+        agent=agent, name="price", position=0, kind=Tool.Kind.PYTHON, settings={"code": code}, parameters={}
+    )
+    heard = {"model": "m", "ok": False, "kind": "silent", "quote": "no answer within 30 seconds"}
+    Provider.objects.create(
+        owner=user, name="own", kind=Provider.Kind.URL, api_base="http://a/v1", test=heard
+    )
+    run = make_run(
+        state=Run.State.FAILED, error="The judge's answer could not be used: there was no JSON in it."
+    )
+    said_on = {
+        f"/tables/{table.pk}/": f"<li>«{remark}»</li>",
+        f"/tools/{tool.pk}/": "«say what item is, such as item: str»",
+        "/providers/": "«no answer within 30 seconds»",
+        f"/runs/{run.pk}/": "«The judge&#x27;s answer could not be used: «there was no JSON in it».»",
+        "/": "«The judge&#x27;s answer could not be used: «there was no JSON in it».»",
+    }
+    assert [page for page, words in said_on.items() if words not in client.get(page).content.decode()] == []
+
+
+@pytest.mark.django_db
+def test_an_errand_says_why_it_failed_in_the_readers_language(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "send", lambda errand_id: None)
+
+    def work(doing: errands.Doing) -> dict[str, object]:
+        raise errands.Failed("There is a header but no row below it.")
+
+    errand = errands.start(owner=user, kind="read_table")
+    taken = errands.take(errand.pk)
+    assert taken is not None
+    errands.carry_out(taken, work)
+    errand.refresh_from_db()
+    assert errand.error == "«There is a header but no row below it.»"
 
 
 def test_a_template_escapes_values_as_before() -> None:
