@@ -1,6 +1,7 @@
 """What the loop reports is stored once, in order, and only by the run's owner."""
 
 import asyncio
+import dataclasses
 import json
 import math
 import sqlite3
@@ -248,6 +249,18 @@ def test_ids_go_on_where_they_were_and_scores_and_tools_find_their_try(run: Run,
 def test_json_is_that_of_the_plain_value(value: object) -> None:
     assert json.loads(rows.as_json(value)) == rows.plain(value)
     rows.as_json(value).encode()
+
+
+@given(st.lists(st.tuples(st.integers(0, 200_000), st.floats(), st.booleans()), max_size=30))
+def test_a_segment_is_read_back_rounded_to_six_decimals(tokens: list[tuple[int, float, bool]]) -> None:
+    segment = types.Segment(*zip(*tokens, strict=True)) if tokens else types.Segment((), (), ())
+    one = dataclasses.replace(a_try(0), segments=(segment, segment))
+    said = {
+        "ids": list(segment.ids),
+        "logprobs": [rows.plain(round(logprob, 6)) for logprob in segment.logprobs],
+        "mask": [int(sampled) for sampled in segment.mask],
+    }
+    assert repr(json.loads(rows.record_row(7, one)[2])) == repr([said, said])
 
 
 def test_a_nul_that_is_only_spelled_out_stays() -> None:

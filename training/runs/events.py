@@ -15,7 +15,6 @@ from typing import Any
 import redis
 from channels.layers import get_channel_layer
 from django.conf import settings
-from django.db import connection
 from django.db.models import F
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -47,14 +46,12 @@ def append(run_id: int, kind: str, key: str, payload: dict[str, Any]) -> None:
 
 def known(run_id: int, key: str) -> bool:
     """Whether a run has an event of this key."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM training_event WHERE run_id = %s AND key = %s", [run_id, key])
-        return cursor.fetchone() is not None
+    return Event.objects.filter(run_id=run_id, key=key).exists()
 
 
-def put(run_id: int, seq: int, kind: str, key: str, payload: dict[str, Any]) -> None:
+def put(run_id: int, seq: int, kind: str, key: str, payload: dict[str, Any], now: object) -> None:
     """Write an event whose number was taken already; plain SQL, for reports that come by the hundred."""
-    EVENTS.insert([(run_id, seq, kind, key, json.dumps(payload), bulk.now())])
+    EVENTS.insert([(run_id, seq, kind, key, json.dumps(payload), now)])
 
 
 EVENTS = bulk.Table(Event, ("run_id", "seq", "kind", "key", "payload", "created_at"))

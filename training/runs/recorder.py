@@ -95,8 +95,10 @@ class Recorder:
         else:
             key = key_of(report, self._lease.epoch)
             with transaction.atomic():
-                if not events.known(self._lease.run_id, key):
-                    wish = self._store_new(report, key)
+                if isinstance(report, GroupJudged):
+                    wish = self._store_group(report, key)
+                elif not events.known(self._lease.run_id, key):
+                    self._store_new(report, key)
         if wish is None:
             wish = self._lease.row().values_list("wish", flat=True).first()
         if wish is None:
@@ -104,19 +106,26 @@ class Recorder:
         events.ring(self._lease.run_id)
         return WISHES[wish]
 
-    def _store_new(self, report: Report, key: str) -> str | None:
-        """Write what a report tells; the wish, where it was read on the way."""
+    def _store_group(self, report: GroupJudged, key: str) -> str | None:
+        """Write a group, of which there are many, with its event; the wish, None if it was stored before."""
+        run_id, group = self._lease.run_id, report.group
+        news = self._fenced_with_news(key)
+        if news is None:
+            return None
+        seq, wish = news
+        now = bulk.now()
+        group_id = save_group(run_id, report, now)
+        place = {"label": report.label, "step": group.step, "index": group.index}
+        events.put(run_id, seq, "group", key, {"group_id": group_id, **place}, now)
+        return wish
+
+    def _store_new(self, report: Report, key: str) -> None:
+        """Write what any other report tells."""
         run_id = self._lease.run_id
         match report:
             case PhaseChanged(phase, step):
                 self._fenced(state=STATES[phase], progress={}, step=step or F("step"))
                 events.append(run_id, "state", key, {"state": STATES[phase]})
-            case GroupJudged(group, _, label):
-                seq, wish = self._fenced_with_news()
-                group_id = save_group(run_id, report)
-                place = {"label": label, "step": group.step, "index": group.index}
-                events.put(run_id, seq, "group", key, {"group_id": group_id, **place})
-                return wish
             case GroupDropped(step, index, scenario_id, reason):
                 self._fenced()
                 what = {"step": step, "index": index, "scenario": scenario_id, "reason": reason}
@@ -136,7 +145,6 @@ class Recorder:
             case Log(level, text):
                 self._fenced()
                 events.append(run_id, "log", key, {"level": level, "text": rows.clean(text)})
-        return None
 
     def _end(self, state: object, key: str, level: str, text: str, columns: dict[str, Any]) -> None:
         epoch, run_id = self._lease.epoch, self._lease.run_id
@@ -155,20 +163,22 @@ class Recorder:
         if not self._lease.row().filter(state__in=Run.ACTIVE).update(reported_at=Now(), **columns):
             raise LeaseLost
 
-    def _fenced_with_news(self) -> tuple[int, str]:
-        """The same for a group, of which there are many: in one statement with the next event's number."""
-        now = "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')" if connection.vendor == "sqlite" else "NOW()"
-        with connection.cursor() as cursor:
-            cursor.execute(_FENCE.format(now=now), [self._lease.run_id, self._lease.epoch, *Run.ACTIVE])
-            row = cursor.fetchone()
-        if row is None:
-            raise LeaseLost
-        return row[0], row[1]
+    def _fenced_with_news(self, key: str) -> tuple[int, str] | None:
+        """The same with the next event's number, in one statement; None if there is an event of this key."""
+        run_id = self._lease.run_id
+        now = "STRFTIME('%Y-%m-%d %H:%M:%f', 'NOW')" if connection.vendor == "sqlite" else "NOW()"
+        found = bulk.told(_FENCE.format(now=now), [run_id, self._lease.epoch, *Run.ACTIVE, run_id, key])
+        if found:
+            return found[0][0], found[0][1]
+        if events.known(run_id, key):
+            return None
+        raise LeaseLost
 
 
 _FENCE = """
     UPDATE training_run SET reported_at = {now}, attempts = 0, last_seq = last_seq + 1
-    WHERE id = %s AND epoch = %s AND state IN (%s, %s, %s, %s) RETURNING last_seq, wish
+    WHERE id = %s AND epoch = %s AND state IN (%s, %s, %s, %s)
+    AND NOT EXISTS (SELECT 1 FROM training_event WHERE run_id = %s AND key = %s) RETURNING last_seq, wish
 """
 
 
@@ -190,13 +200,12 @@ def key_of(report: Report, epoch: int) -> str:
     raise TypeError(f"{type(report).__name__} is not kept as an event")
 
 
-def save_group(run_id: int, report: GroupJudged) -> int:
+def save_group(run_id: int, report: GroupJudged, now: object) -> int:
     """Write a group with its tries, records and scores; returns its id. Needs a writing transaction."""
     tries = report.group.trajectories
     (group_id,) = rows.GROUPS.new_ids(1)
-    group = rows.group_row(group_id, run_id, report)
+    group = rows.group_row(group_id, run_id, report, now)
     pairs = list(zip(rows.TRIES.new_ids(len(tries)), tries, strict=True))
-    now = bulk.now()
     rows.GROUPS.insert([group])
     rows.TRIES.insert(rows.try_row(pk, group, one) for pk, one in pairs)
     rows.RECORDS.insert(rows.record_row(pk, one) for pk, one in pairs)
