@@ -49,7 +49,7 @@ def manage(project: Path, *arguments: str, python: str = BASE_PYTHON) -> subproc
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
 
 
-def test_a_bare_python_gets_an_environment_once_and_again_when_it_must(project: Path) -> None:
+def test_a_bare_python_gets_an_environment_once_and_again_when_it_must_or_says_why_not(project: Path) -> None:
     first = manage(project, "greet", "--loud")
     assert first.returncode == 0, first.stderr
     assert "Installing ArtWeb's packages" in first.stdout
@@ -68,8 +68,6 @@ def test_a_bare_python_gets_an_environment_once_and_again_when_it_must(project: 
     assert "Installed." in manage(project, "greet").stdout
     assert "Installing" not in manage(project, "greet").stdout
 
-
-def test_a_package_that_cannot_be_had_is_told_in_a_sentence(project: Path) -> None:
     (project / "requirements.txt").write_text("no-such-package-anywhere==1.0\n")
     failed = manage(project, "greet")
     assert failed.returncode == 1

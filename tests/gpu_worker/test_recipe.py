@@ -74,6 +74,12 @@ def test_a_careless_demonstration_sometimes_stops_early() -> None:
     assert 0.7 < turns(CARELESS) / turns(CAREFUL) < 0.97
 
 
+@pytest.fixture
+def few_dialogues(monkeypatch) -> None:
+    """A tokenizer that is trained quickly, where how it cuts is not the question."""
+    monkeypatch.setattr("gpu_worker.engines.embedded.recipe.train.TOKENIZER_DIALOGUES", 100)
+
+
 def test_values_are_cut_the_same_way_wherever_they_stand(tokenizer) -> None:
     for before, value, after in [
         (" order ", "4821", "?"),
@@ -130,7 +136,7 @@ def test_a_new_network_already_copies(tmp_path: Path, tokenizer) -> None:
     assert (logits.argmax(-1) == targets).float().mean() > 0.05
 
 
-def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch) -> None:
+def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path, few_dialogues, monkeypatch) -> None:
     monkeypatch.setattr("gpu_worker.engines.embedded.recipe.train.SAVE_EVERY", 3)
     whole = Training(SMALL, tmp_path / "whole")
     whole.run(lambda point: None)
@@ -231,7 +237,7 @@ def test_letters_are_added_behind_a_tokenizer_that_cuts_ascii_as_before(tokenize
     assert more.decode(more.encode("Größe 客户编号 カナ").ids) == "Größe 客户编号 カナ"
 
 
-def test_the_second_stage_goes_on_from_the_first(tmp_path: Path) -> None:
+def test_the_second_stage_goes_on_from_the_first(tmp_path: Path, few_dialogues) -> None:
     Training(SMALL, tmp_path / "first").run(lambda point: None)
     plan = replace(SMALL, start=str(tmp_path / "first"), careful_share=0.5)
     second = Training(plan, tmp_path / "second")
