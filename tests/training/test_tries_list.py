@@ -329,6 +329,19 @@ def test_few_tries_are_found_without_listing_those_of_a_common_filter(
     assert not any("LIMIT 21" in query["sql"] for query in asked)
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="Postgres keeps statistics and sorts what it likes")
+def test_a_page_of_few_tries_is_read_without_sorting_them(run: Run) -> None:
+    fill(run, groups=30)
+    asked = Filters(run=run.pk, success=False, score_from=0.25, label="train")
+    with CaptureQueriesContext(connection) as seen:
+        queries.listing(asked, [run])
+    walk = next(query["sql"] for query in seen if "LIMIT 51" in query["sql"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {walk}")
+        plan = " ".join(str(line[3]) for line in cursor.fetchall())
+    assert "tries_success_reward" in plan and "TEMP B-TREE" not in plan
+
+
 def test_nothing_of_other_people_is_found(run: Run, other_user: User, client: Client) -> None:
     fill(run, groups=2)
     client.force_login(other_user)

@@ -1,8 +1,8 @@
-"""Filters as conditions on the table of tries, each in two forms.
+"""Filters as conditions on the table of tries, each in up to three forms.
 
-`free` may lead: the database searches by its index. `read` is only looked at in rows that something else
-led to; without that SQLite, which keeps no statistics, would gladly sort half a million rows by a filter
-that nearly all of them pass.
+`free` may lead: the database searches by its index. `sources` name the tries that pass, where they may be
+few. `read` is only looked at in rows that something else led to; without that SQLite, which keeps no
+statistics, would gladly sort half a million rows by a filter that nearly all of them pass.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Looked(Func):
 
 
 class Beyond(Func):
-    """(column, id) > (value, id), or <: one range of an index over both, also among equal values."""
+    """(column, id) > (value, id), or <: what comes after a place in a list by value."""
 
     output_field = BooleanField()
 
@@ -56,13 +56,12 @@ Where: TypeAlias = Q | Expression
 class Condition:
     """`sources` list ids of tries that pass it, each to be narrowed by run, where few may.
 
-    `leads` says that an index of (run, column, id) has the tries that pass in the order of their ids.
+    `free` is there where an index of (run, column, id) has the tries that pass in the order of their ids.
     """
 
     name: str
     read: Where
     free: Q | None = None
-    leads: bool = False
     sources: tuple[QuerySet[Any, Any], ...] = ()
     span: tuple[float | None, float | None] = (None, None)
 
@@ -91,7 +90,7 @@ def _ids(where: Q) -> tuple[QuerySet[Any, Any], ...]:
 def _equal(column: str, value: Any, rare: bool = True) -> Condition:
     """Django writes `= False` as NOT, which no index serves; a list of one it writes as it is."""
     free = Q(**{f"{column}__in": [value]})
-    return Condition(column, In(Looked(F(column)), [value]), free, True, _ids(free) if rare else ())
+    return Condition(column, In(Looked(F(column)), [value]), free, _ids(free) if rare else ())
 
 
 def _label(labels: Sequence[str]) -> Condition | None:
@@ -99,22 +98,21 @@ def _label(labels: Sequence[str]) -> Condition | None:
         return None
     if len(labels) == 1:
         return _equal("label", labels[0], rare=False)
-    free = Q(label__in=labels)
-    return Condition("label", In(Looked(F("label")), labels), free, sources=_ids(free))
+    return Condition("label", In(Looked(F("label")), labels), sources=_ids(Q(label__in=labels)))
 
 
 def _human() -> Condition:
     free = Q(human__isnull=False)
-    return Condition("human", IsNull(Looked(F("human")), False), free, True, _ids(free))
+    return Condition("human", IsNull(Looked(F("human")), False), free, _ids(free))
 
 
 def _error(kind: str) -> Condition | None:
     unfinished, calls = ~Q(ended="answered"), Q(failed_calls__gt=0)
     if kind == "unfinished":
         read = ~Q(Exact(Looked(F("ended")), "answered"))
-        return Condition(kind, read, unfinished, True, _ids(unfinished))
+        return Condition(kind, read, unfinished, _ids(unfinished))
     if kind == "calls":
-        return Condition(kind, GreaterThan(Looked(F("failed_calls")), 0), calls, True, _ids(calls))
+        return Condition(kind, GreaterThan(Looked(F("failed_calls")), 0), calls, _ids(calls))
     return Condition("any", unfinished | calls) if kind else None
 
 
@@ -122,14 +120,14 @@ def _range(column: str, low: float | None, high: float | None, beside: Q | None 
     """`beside` is another filter that an index has before the column."""
     if low is None and high is None:
         return None
-    free, read = beside or Q(), Q()
+    passing, read = beside or Q(), Q()
     if low is not None:
-        free &= Q(**{f"{column}__gte": low})
+        passing &= Q(**{f"{column}__gte": low})
         read &= Q(GreaterThanOrEqual(Looked(F(column)), low))
     if high is not None:
-        free &= Q(**{f"{column}__lte": high})
+        passing &= Q(**{f"{column}__lte": high})
         read &= Q(LessThanOrEqual(Looked(F(column)), high))
-    return Condition(column, read, free, sources=_ids(free), span=(low, high))
+    return Condition(column, read, sources=_ids(passing), span=(low, high))
 
 
 def _tool(name: str) -> Condition | None:

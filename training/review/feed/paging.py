@@ -101,8 +101,9 @@ class Order:
 
     @property
     def sorted(self) -> list[OrderBy]:
-        """The same, where rows are found by a filter's index and then sorted."""
-        return [OrderBy(Looked(F(name)), descending=self.falling) for name in (self.column, "id") if name]
+        """The same where a few tries are named by their ids, which then come in order; values are sorted."""
+        names = [Looked(F(self.column)), F("id")] if self.column else [F("id")]
+        return [OrderBy(name, descending=self.falling) for name in names]
 
     def beyond(self, at: Place) -> Q:
         """What comes after a place, for rows that are looked at one by one."""
@@ -284,13 +285,13 @@ def _lead(
     if not scope.one:
         return Trajectory.objects.filter(_of(scope)).order_by(*order.columns), None
     tries = Trajectory.objects.filter(run_id=scope.runs[0]).filter(*_valued(order))
-    led = next((c for c in conditions if c.free is not None and _in_order(c, order)), None)
+    led = next((c for c in conditions if c.free and _in_order(c, order)), None)
     tries = tries.filter(led.free) if led and led.free else tries
     return tries.order_by(*order.columns), led
 
 
 def _in_order(condition: Condition, order: Order) -> bool:
-    return condition.leads if not order.column else (condition.name, order.column) == ("success", "reward")
+    return not order.column or (condition.name, order.column) == ("success", "reward")
 
 
 def _around_steps(
@@ -323,10 +324,7 @@ def _few(
         most = FEW // max(1, len(sources))
         if not sources or any(len(source[most : most + 1]) for source in sources):
             continue
-        free = condition.free and condition.free & Q(run_id__in=scope.runs)
-        return Trajectory.objects.filter(
-            free or reduce(or_, (Q(pk__in=source) for source in sources))
-        ), condition
+        return Trajectory.objects.filter(reduce(or_, (Q(pk__in=source) for source in sources))), condition
     return None, None
 
 
