@@ -452,4 +452,6 @@ def test_a_run_without_groups_to_compare_can_be_looked_at(ann: Client, told: Run
     bare = make_run("bare")
     page = ann.get("/lab/", {"run": bare.pk}).content.decode()
     assert f'<option value="{bare.pk}" selected>bare' in page and "This run has no group yet" in page
+    rubric = ann.get("/lab/rubric/", {"run": bare.pk}).content.decode()
+    assert "This run has no group yet" in rubric and "0 real groups" not in rubric
     assert f'<option value="{told.pk}" selected>' in ann.get("/lab/", {"run": "x"}).content.decode()
