@@ -15,6 +15,8 @@ from pathlib import Path
 from string import Formatter
 from typing import get_args
 
+from django.conf import settings
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from gpu_worker.tools.tables.sheet import Kind
@@ -38,6 +40,7 @@ TOLD_WITH: dict[str, set[str]] = {
         "__init__",
     },
     "judging/judge.py": {"ValueError"},
+    "training/runs/budget.py": set(),
     "training/runs/worker.py": set(),
 }
 """Where sentences for people are made, and the callables they are handed to; `add` is that of `Findings`.
@@ -45,11 +48,11 @@ TOLD_WITH: dict[str, set[str]] = {
 What agents are told with a ToolError stays as they read it; people read it where a server is asked for its
 tools.
 """
-SAYING = re.compile("place|_there|and_more|_failure|_?complaint|_used_up|why|(_[a-z]+)?_reasons")
+SAYING = re.compile("place|_there|and_more|_failure|_?complaint|_used_up|why|reason|(_[a-z]+)?_reasons")
 """Functions that return or yield sentences, or parts of them."""
 SENTENCES = "_SENTENCES"
 """A module's sentences by kind, with {value}."""
-OWN_WORDS = {"place", "there", "kind", "type", "text", "error", "msg"}
+OWN_WORDS = {"place", "there", "kind", "type", "text", "error", "msg", "sentence"}
 """Values that are words of the engine room as well. All others are somebody's data."""
 OF_PYTHON = (
     "invalid syntax",
@@ -85,7 +88,9 @@ Known = Mapping[str, Sequence[ast.expr]]
 
 def said(text: str) -> str:
     """The text in the reader's language if the engine room made it, else as it is."""
-    found = _recognized(text) if len(text) <= LONGEST else None
+    if get_language() == settings.LANGUAGE_CODE or len(text) > LONGEST:
+        return text
+    found = _recognized(text)
     if found is None:
         return text
     template, values = found
@@ -116,8 +121,12 @@ def _recognized(text: str) -> tuple[str, dict[str, str]] | None:
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    """Each template as a pattern, those first that leave the least open."""
-    ordered = sorted(templates(), key=lambda template: -len(_VALUE.sub("", template)))
+    """Each template as a pattern: first those that hold a whole sentence, then those that leave least open."""
+
+    def rank(template: str) -> tuple[bool, int]:
+        return "%(sentence)s" not in template, -len(_VALUE.sub("", template))
+
+    ordered = sorted(templates(), key=rank)
     return [(template, _pattern(template)) for template in ordered]
 
 
@@ -139,13 +148,16 @@ def _templates_in(module: ast.Module, told_with: set[str]) -> Iterator[str]:
     for function in ast.walk(module):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        known = {**outside, **_assigned(ast.walk(function))}
-        for node in ast.walk(function):
+        nodes, saying = list(ast.walk(function)), SAYING.fullmatch(function.name)
+        told: list[ast.expr] = []
+        for node in nodes:
             if isinstance(node, ast.Call) and _name(node.func) in told_with:
-                for argument in node.args:
-                    yield from _texts(argument, known)
-            elif isinstance(node, ast.Return | ast.Yield) and node.value and SAYING.fullmatch(function.name):
-                yield from _texts(node.value, known)
+                told += node.args
+            elif saying and isinstance(node, ast.Return | ast.Yield) and node.value:
+                told.append(node.value)
+        known = {**outside, **_assigned(nodes)} if told else {}
+        for expression in told:
+            yield from _texts(expression, known)
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
@@ -175,6 +187,8 @@ def _texts(expression: ast.expr, known: Known) -> Iterator[str]:
                 yield from _texts(value, others)
         case ast.Call(func=ast.Name(id="bounded"), args=[text, *_]):
             yield from _texts(text, known)
+        case ast.BinOp(left=ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=str(template))])):
+            yield template
 
 
 def _part(part: ast.expr, known: Known) -> list[str]:

@@ -1,12 +1,13 @@
 """Sentences of the engine room are recognized wherever they come from, and said in the reader's language."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.template import Context, Template
 from django.test import Client
+from django.utils.translation import override
 
 from gpu_worker import algorithms
 from gpu_worker.engines.embedded.directory import ModelError, locate
@@ -24,6 +25,7 @@ from training.authoring.toolbox.schema_check import BadJSON
 from training.authoring.toolbox.schema_check import read as read_json
 from training.models import Agent, Provider, Run, TableFile, Tool
 from training.phrasebook import said
+from training.runs import budget
 
 REFUSED = {
     "empty.csv": "",
@@ -74,9 +76,11 @@ JOBS = (
 
 
 @pytest.fixture(autouse=True)
-def tongue(monkeypatch: pytest.MonkeyPatch) -> None:
+def tongue(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A language in which everything that is known is said in guillemets."""
     monkeypatch.setattr(phrasebook, "_", lambda template: f"«{template}»")
+    with override("zh-hans"):
+        yield
 
 
 def table_sentences(tmp_path: Path, name: str, content: str) -> tuple[str, ...]:
@@ -144,6 +148,14 @@ def test_what_the_guard_refuses_is_known(address: str) -> None:
     assert said(str(refused.value)).startswith("«")
 
 
+@pytest.mark.django_db
+def test_a_run_without_money_says_so_with_the_figures(run: Run) -> None:
+    spent = "The budget of $1.00 is used up: $0.9000 are spent, $0.1000 are reserved for answers that "
+    with override("en"):
+        why = budget.reason(run, f"{spent}are not there yet, and the next answer may cost $0.2000.")
+    assert said(why).startswith(f"««{spent}")
+
+
 def test_weights_that_cannot_be_mixed_are_known() -> None:
     assert said(complaint({"ruler": -1.0})) == (
         "«The weight of ruler is -1.0; it must be a number from 0 up.»"
@@ -157,6 +169,11 @@ def test_the_place_of_a_remark_is_said_too_and_names_of_columns_are_left() -> No
         "other cells; it stays.»"
     )
     assert said("And 30 more short rows.") == "«And 30 more «short rows».»"
+
+
+def test_who_reads_english_reads_what_was_made() -> None:
+    with override("en"):
+        assert said("The file has more than 200,000 rows. Keep the rows the agent needs.").startswith("The")
 
 
 def test_words_of_others_stay_as_they_are() -> None:
@@ -175,6 +192,7 @@ def test_pages_say_remarks_lint_what_a_test_heard_and_why_a_run_failed(
     client: Client, user: User, make_run: Callable[..., Run]
 ) -> None:
     client.force_login(user)
+    client.defaults["HTTP_ACCEPT_LANGUAGE"] = "zh-hans"
     agent = Agent.objects.create(owner=user, name="Shop", environment=AUTHORED)
     remark = "Row 1, column 2: the column has no name; it is called “column 2”."
     table = TableFile.objects.create(
