@@ -121,7 +121,7 @@ def _recognized(text: str) -> tuple[str, dict[str, str]] | None:
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    """Each template as a pattern: first those that hold a whole sentence, then those that leave least open."""
+    """Each template as a pattern: first those that hold a whole sentence, then those that leave least."""
 
     def rank(template: str) -> tuple[bool, int]:
         return "%(sentence)s" not in template, -len(_VALUE.sub("", template))
