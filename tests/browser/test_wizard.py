@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
+from tests.browser.accessibility import IMPACTS, accessible
 from tests.browser.site import Site
 
 SignIn = Callable[..., Page]
@@ -108,18 +108,6 @@ def test_from_a_table_to_training_by_keyboard(
     assert len(typed) <= MOST_TYPED, typed
 
 
-def accessible(page: Page) -> None:
-    """No serious fault in either theme, and nothing wider than a phone."""
-    for theme in ("light", "dark"):
-        page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
-        found = Axe().run(page)["violations"]
-        told = [(fault["id"], [node["html"][:300] for node in fault["nodes"]]) for fault in found]
-        assert told == [], theme
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.set_viewport_size({"width": 1280, "height": 900})
-
-
 def blank(site: Site, page: Page) -> str:
     """A blank agent of whoever is signed in; the address of its pages."""
     page.goto(f"{site.url}/agents/new/")
@@ -139,19 +127,19 @@ def test_every_page_is_accessible_in_both_themes(
     table = tmp_path / "orders.csv"
     table.write_text(ENGLISH)
     page.goto(f"{site.url}/agents/new/")
-    accessible(page)
+    accessible(page, IMPACTS)
     page.set_input_files("#file", table)
     page.get_by_role("button", name="Use this file").click()
     page.wait_for_url(re.compile(r"/agents/\d+/review/"), timeout=90_000)
     agent = page.url.removesuffix("review/")
     for slug in ("describe", "tools", "scenarios", "reward", "compute", "review", "versions"):
         page.goto(f"{agent}{slug}/")
-        accessible(page)
+        accessible(page, IMPACTS)
     page.goto(f"{agent}compute/")
     page.locator("summary", has_text="Advanced").click()
-    accessible(page)
+    accessible(page, IMPACTS)
     page.goto(f"{site.url}/agents/")
-    accessible(page)
+    accessible(page, IMPACTS)
 
 
 def test_what_is_typed_saves_itself_and_can_be_undone(site: Site, sign_in: SignIn) -> None:
