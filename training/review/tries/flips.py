@@ -1,8 +1,7 @@
 """Where one scenario's behaviour turned over the steps of a run. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
@@ -13,8 +12,7 @@ SOLVED = 0.5
 """Share of tries that must succeed for a scenario to count as solved in a step."""
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """The tries at the scenario in one step. `worst` to `best` is their spread."""
 
     group: int

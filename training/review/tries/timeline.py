@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from django.db.models import Min, QuerySet
 from django.utils.functional import Promise
@@ -36,10 +37,10 @@ class Line:
     """A scenario in the list of a run's scenarios."""
 
     key: str
-    prompt: str
     points: list[Point]
+    prompt: str = ""
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         return flips.kind(self.points)
 
@@ -87,21 +88,23 @@ class Timeline:
         return next((point for point in reversed(self.points) if point.step == step), None)
 
 
-def scenarios(run: Run, *, prompts: bool = True) -> list[Line]:
-    """All scenarios that were tried, those that changed most first; without `prompts` in one query."""
+def scenarios(run: Run) -> list[Line]:
+    """All scenarios that were tried, those that changed most first, without their prompts."""
     found: dict[str, list[Point]] = {}
     # The worst try is not asked for: for a list, means and successes do.
     for key, *columns in _groups(run).values_list("scenario_key", *COLUMNS):
         found.setdefault(key, []).append(_point(*columns))
-    asked = _prompts(run) if prompts else {}
-    lines = [Line(key, asked.get(key, ""), points) for key, points in found.items()]
+    lines = [Line(key, points) for key, points in found.items()]
     return sorted(lines, key=lambda line: (-abs(line.change), line.key))
 
 
-def _prompts(run: Run) -> dict[str, str]:
-    firsts = run.groups.values("scenario_key").annotate(first=Min("pk")).values("first")
-    told = Group.objects.filter(pk__in=firsts).values_list("scenario_key", "prompt")
-    return {key: prompt[:LONGEST_PROMPT] for key, prompt in told}
+def with_prompts(run: Run, lines: Sequence[Line]) -> list[Line]:
+    """The same, with what was asked first in each."""
+    keys = [line.key for line in lines]
+    firsts = run.groups.filter(scenario_key__in=keys).values("scenario_key").annotate(first=Min("pk"))
+    told = Group.objects.filter(pk__in=firsts.values("first")).values_list("scenario_key", "prompt")
+    asked = {key: prompt[:LONGEST_PROMPT] for key, prompt in told}
+    return [replace(line, prompt=asked[line.key]) for line in lines]
 
 
 def timeline(run: Run, key: str) -> Timeline | None:
@@ -114,7 +117,7 @@ def timeline(run: Run, key: str) -> Timeline | None:
     lows = Trajectory.objects.filter(group__in=[row[0] for row in rows])
     worst = dict(lows.order_by().values_list("group").annotate(worst=Min("reward")))
     points = [_point(*columns) for *columns, _prompt in rows]
-    points = [replace(point, worst=worst.get(point.group, point.mean)) for point in points]
+    points = [point._replace(worst=worst.get(point.group, point.mean)) for point in points]
     return Timeline(key, rows[0][-1], points, _flips(points))
 
 

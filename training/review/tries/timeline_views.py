@@ -63,7 +63,7 @@ def scenarios(request: HttpRequest, run_id: int) -> HttpResponse:
     start = _place(request.GET.get("start")) // PAGE * PAGE
     context = {
         "run": run,
-        "lines": shown[start : start + PAGE],
+        "lines": queries.with_prompts(run, shown[start : start + PAGE]),
         "kinds": [(kind, KINDS[kind], counts[kind]) for kind in ORDER if counts[kind]],
         "wanted": wanted if wanted in KINDS else "",
         "all": len(lines),
@@ -84,7 +84,7 @@ def timeline(request: HttpRequest, run_id: int, key: str) -> HttpResponse:
     if found is None:
         raise Http404
     then, now = _ends(request, found)
-    lines = queries.scenarios(run, prompts=False)
+    lines = queries.scenarios(run)
     context: dict[str, object] = {
         "run": run,
         "timeline": found,
