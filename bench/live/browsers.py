@@ -27,6 +27,8 @@ PLACE = re.compile(rb'"(?:first": (\d+), "last|seq)": (\d+)')
 """Where a frame of ours or of the plain site says which events it holds; it stands at its very beginning."""
 TEXT, PING, PONG = 0x81, 0x89, 0x8A
 AT_ONCE = 1 << 18
+PAUSE = 0.001
+"""Seconds between two looks: browsers are elsewhere, and would not take a core for each frame of each."""
 
 
 class Browser:
@@ -115,6 +117,7 @@ def listen(browsers: list[Browser]) -> None:
     reader = select.epoll()
     reader.register(sys.stdin, select.EPOLLIN)
     at = {browser.socket.fileno(): browser for browser in browsers}
+    room = memoryview(bytearray(AT_ONCE))  # the same for all: new memory for each frame would cost most of it
     for number in at:
         reader.register(number, select.EPOLLIN)
     while True:
@@ -122,10 +125,11 @@ def listen(browsers: list[Browser]) -> None:
             browser = at.get(number)
             if browser is None:
                 return
-            data = browser.socket.recv(AT_ONCE)
-            if not data:
+            size = browser.socket.recv_into(room)
+            if not size:
                 reader.unregister(number)
-            browser.received(data, time.monotonic())
+            browser.received(bytes(room[:size]), time.monotonic())
+        time.sleep(PAUSE)
 
 
 def main(asked: dict[str, Any]) -> None:
