@@ -455,3 +455,10 @@ def test_a_run_without_groups_to_compare_can_be_looked_at(ann: Client, told: Run
     rubric = ann.get("/lab/rubric/", {"run": bare.pk}).content.decode()
     assert "This run has no group yet" in rubric and "0 real groups" not in rubric
     assert f'<option value="{told.pk}" selected>' in ann.get("/lab/", {"run": "x"}).content.decode()
+
+
+def test_a_card_cuts_what_a_call_was_given(ann: Client, make_run: MakeRun) -> None:
+    told = stories.saying("x" * 500)
+    run = stories.tell(make_run("long"), iter([told]), end=Run.State.DONE)
+    page = ann.get(f"/groups/{Group.objects.get(run=run).pk}/lab/").content.decode()
+    assert f"<code>{'x' * 79}…</code>" in page and f"<code>{'x' * 299}…</code>" in page

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from training.judges import human
 from training.models import Group, Ranking, Trajectory, TrajectoryRecord
-from training.review.transcript import Turn, shared_start, turns
+from training.review.transcript import Call, Turn, shared_start, turns
 from training.runs import words
 
 SHOWN = 1500
@@ -20,10 +20,11 @@ SHOWN = 1500
 
 @dataclass(frozen=True)
 class CardTurn:
-    """`common`: at least half of the tries say this very thing at the same place."""
+    """A turn, cut. `common`: at least half of the tries say this very thing at the same place."""
 
     turn: Turn
     text: str
+    calls: list[Call]
     cut: bool
     common: bool
 
@@ -83,4 +84,16 @@ def try_name(index: int) -> str:
 
 def _shown(place: int, turn: Turn, seen: Counter[tuple[int, Turn]], tries: int) -> CardTurn:
     common = tries > 2 and seen[place, turn] * 2 >= tries
-    return CardTurn(turn, turn.text[:SHOWN], turn.cut or len(turn.text) > SHOWN, common)
+    calls = [_shown_call(call) for call in turn.calls]
+    return CardTurn(turn, turn.text[:SHOWN], calls, turn.cut or len(turn.text) > SHOWN, common)
+
+
+def _shown_call(call: Call) -> Call:
+    return Call(
+        _cut(call.name, 80), tuple((_cut(name, 60), _cut(value, 300)) for name, value in call.arguments)
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    """Here and not by the template's filter: a page of long tries has thousands."""
+    return text if len(text) <= most else text[: most - 1] + "…"
