@@ -30,7 +30,7 @@ from tests.gpu_worker.table_files import (
     workbook,
 )
 
-QUICK, FULL = 300, 10_000
+QUICK, FULL = 100, 10_000
 PATIENCE = 20
 """Seconds after which reading a small file counts as hung."""
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]

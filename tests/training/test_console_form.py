@@ -73,9 +73,12 @@ def test_a_wrong_value_is_named_at_its_field_and_kept(wrong: dict[str, str], say
     assert kept == next(iter(wrong.values()))
 
 
-@settings(max_examples=500, deadline=None)
-@given(st.data(), schemas())
-def test_the_fields_of_any_schema_give_what_it_allows(data: st.DataObject, schema: dict[str, Any]) -> None:
+@pytest.mark.parametrize("examples", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_the_fields_of_any_schema_give_what_it_allows(examples: int) -> None:
+    settings(max_examples=examples, deadline=None)(given(st.data(), schemas())(gives_what_it_allows))()
+
+
+def gives_what_it_allows(data: st.DataObject, schema: dict[str, Any]) -> None:
     names = [field.key for field in fields_of(schema)]
     value = st.text(max_size=6) | st.sampled_from(["1", "1.5", '"a"', "true", "[]", "{}", "on"])
     form = data.draw(st.dictionaries(st.sampled_from(names), value)) if names else {}

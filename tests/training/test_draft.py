@@ -220,12 +220,16 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.text() | JSON.map(json.dumps) | st.text().map(lambda text: "{" + text + "}"))
-def test_any_answer_of_a_model_is_a_proposal_or_a_value_error(answer: str) -> None:
-    with contextlib.suppress(ValueError):
-        proposal = asking.read(answer)
-        assert all(isinstance(tool.parameters, dict) for tool in proposal.tools)
+@pytest.mark.parametrize("examples", [100, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_any_answer_of_a_model_is_a_proposal_or_a_value_error(examples: int) -> None:
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.text() | JSON.map(json.dumps) | st.text().map(lambda text: "{" + text + "}"))
+    def read(answer: str) -> None:
+        with contextlib.suppress(ValueError):
+            proposal = asking.read(answer)
+            assert all(isinstance(tool.parameters, dict) for tool in proposal.tools)
+
+    read()
 
 
 def test_an_answer_nested_without_end_is_no_proposal() -> None:

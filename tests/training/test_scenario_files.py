@@ -258,7 +258,7 @@ def survives(raw: bytes, ending: str) -> None:
 @example(b"question\n" + b"x" * 200_000, "csv")
 @example(b'{"question": ' + b"9" * 5000 + b"}", "jsonl")
 @example(b'{"question": "a", "expect": {"calls": [{"name": "x", "arguments": {"n": 1e999}}]}}', "jsonl")
-@settings(SPARE, max_examples=300)
+@settings(SPARE, max_examples=100)
 def test_hostile_files_are_read_or_refused(raw: bytes, ending: str) -> None:
     survives(raw, ending)
 
