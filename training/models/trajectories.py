@@ -121,7 +121,7 @@ class TrajectoryTool(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["trajectory", "tool"], name="tool_once_per_trajectory")
         ]
-        indexes = [models.Index(fields=["run", "tool", "-trajectory"])]
+        indexes = [models.Index(fields=["run", "tool", "trajectory"], name="tools_of_run")]
 
 
 class Score(models.Model):
