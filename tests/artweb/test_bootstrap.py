@@ -46,7 +46,7 @@ def make_wheel(directory: Path, version: str) -> None:
 def manage(project: Path, *arguments: str, python: str = BASE_PYTHON) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": os.environ["PATH"], "PIP_NO_INDEX": "1"}
     command = [python, str(project / "manage.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 
 
 def test_a_bare_python_gets_an_environment_once_and_again_when_it_must_or_says_why_not(project: Path) -> None:

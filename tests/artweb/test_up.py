@@ -44,7 +44,7 @@ class Running:
         assert found
         return found[0]
 
-    def wait(self, condition: Callable[[], bool], what: str, seconds: float = 90) -> None:
+    def wait(self, condition: Callable[[], bool], what: str, seconds: float = 240) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, f"up ended: {self.said()}"
@@ -83,7 +83,7 @@ def running(tmp_path: Path) -> Iterator[Running]:
 
 
 def sign_in(link: str) -> httpx.Client:
-    browser = httpx.Client(follow_redirects=True, timeout=30)
+    browser = httpx.Client(follow_redirects=True, timeout=60)
     page = browser.get(link)
     token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)
     assert token, page.text
@@ -97,7 +97,7 @@ def test_one_command_brings_up_everything_and_takes_it_down(running: Running) ->
     browser = sign_in(link)
     assert "order-desk-1" in browser.get(httpx.URL(link).join("/")).text
 
-    running.wait(lambda: bool(running.ask("select 1 from training_event where kind = 'group'")), "group", 120)
+    running.wait(running.has_judged_a_group, "group")
     socket = running.data / "run" / "redis.sock"
     assert (running.data / "run").stat().st_mode & 0o777 == 0o700
     assert socket.is_socket() and socket.stat().st_mode & 0o777 == 0o600
@@ -112,7 +112,7 @@ def test_one_command_brings_up_everything_and_takes_it_down(running: Running) ->
     assert second.returncode == 1 and "ArtWeb runs already" in second.stderr
 
     running.process.send_signal(signal.SIGTERM)
-    assert running.process.wait(30) == 0
+    assert running.process.wait(90) == 0
     assert running.processes() == []
     assert running.ask("select state, worker from training_run") == [("queued", "")]
 

@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.site import ROOT, Site
 
 BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
 SignIn = Callable[[str], Page]
+PATIENCE = 30_000
+"""Milliseconds a page is waited for: what is there is seen at once, however busy the machine is otherwise."""
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="package")
@@ -69,7 +72,7 @@ def sign_in(site: Site, browser: Browser) -> Iterator[SignIn]:
         context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)  # type: ignore[arg-type]
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
             "console", lambda message: complaints.append(message.text) if message.type == "error" else None

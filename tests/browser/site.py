@@ -110,7 +110,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait(ready: Any, complaint: str, seconds: float = 40) -> None:
+def _wait(ready: Any, complaint: str, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:

@@ -20,8 +20,8 @@ def log(page: Page) -> list[int]:
     return lines
 
 
-def wait_for_seq(page: Page, seq: int, timeout: float = 15_000) -> None:
-    expect(page.locator("#live")).to_have_attribute("data-seq", str(seq), timeout=timeout)
+def wait_for_seq(page: Page, seq: int) -> None:
+    expect(page.locator("#live")).to_have_attribute("data-seq", str(seq))
 
 
 def test_groups_arrive_without_a_reload_and_a_reload_shows_the_same(site: Site, sign_in: SignIn) -> None:
@@ -86,9 +86,9 @@ def test_reconnects_after_the_web_server_is_killed_and_misses_nothing(site: Site
     wait_for_seq(page, site.call("say", run=run, text="before", count=5))
     site.kill_web()
     seq = site.call("say", run=run, text="nobody serves", count=20)
-    expect(page.locator("#pill")).to_have_attribute("data-state", "reconnecting", timeout=8_000)
+    expect(page.locator("#pill")).to_have_attribute("data-state", "reconnecting")
     site.start_web()
-    wait_for_seq(page, seq, timeout=20_000)
+    wait_for_seq(page, seq)
     expect(page.locator("#pill")).to_have_attribute("data-state", "live")
     assert log(page) == site.call("seqs", run=run)
 
@@ -115,7 +115,7 @@ def test_far_behind_gets_the_page_anew(site: Site, sign_in: SignIn) -> None:
     site.kill_web()
     seq = site.call("say", run=run, text="line", count=900)
     site.start_web()
-    wait_for_seq(page, seq, timeout=20_000)
+    wait_for_seq(page, seq)
     assert log(page) == site.call("seqs", run=run)[-500:]
     page.get_by_role("button", name="Show earlier lines").click()
     expect(page.locator("#log-lines > li")).to_have_count(900)
@@ -137,7 +137,7 @@ def test_signing_out_closes_the_socket(site: Site, sign_in: SignIn) -> None:
     run = site.call("make_run", user="ann-leaves")
     open_run(page, site, run)
     site.call("forget_sessions", user="ann-leaves")
-    expect(page.locator("#pill")).to_have_attribute("data-state", "offline", timeout=10_000)
+    expect(page.locator("#pill")).to_have_attribute("data-state", "offline")
     site.call("say", run=run, text="not for you")
     page.wait_for_timeout(1500)
     assert log(page) == []

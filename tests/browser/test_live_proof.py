@@ -38,7 +38,7 @@ def test_ten_web_kills_and_five_redis_kills_lose_and_double_nothing(site: Site, 
     site.call("tell", run=run)
     seq = site.call("finish", run=run)
     for page in (first, second):
-        wait_for_seq(page, seq, timeout=30_000)
+        wait_for_seq(page, seq)
         assert log(page) == site.call("seqs", run=run)
         expect(page.locator(".state")).to_have_text("Done")
         expect(page.locator("#wall-trained .tile")).to_have_count(30)

@@ -46,7 +46,7 @@ class Server:
         self.model = ""
 
     def wait(self) -> None:
-        for _ in range(300):
+        for _ in range(1200):
             try:
                 self.client.get("/health").raise_for_status()
                 return
