@@ -29,7 +29,7 @@ from tests import stories  # noqa: E402
 from training import access  # noqa: E402
 from training.models import Agent, Checkpoint, Event, Group, Ranking, Run, RunScenarios, Score, Trajectory  # noqa: E402
 from training.review.feed import search  # noqa: E402
-from training.runs import events, lease, recorder  # noqa: E402
+from training.runs import events, lease, recorder, services  # noqa: E402
 
 _stories: dict[int, Iterator[Report]] = {}
 _recorders: dict[int, recorder.Recorder] = {}
@@ -41,6 +41,21 @@ def migrate() -> None:
 
 def sign_in_link(user: str) -> str:
     return access.make_sign_in_link(User.objects.get_or_create(username=user)[0])
+
+
+def make_agent(user: str) -> int:
+    """An order desk with a few scenarios."""
+    services.COUNTS = {"train": 40, "val": 8, "test": 20}
+    owner = User.objects.get_or_create(username=user)[0]
+    agent = services.agent_for(owner=owner, environment="order_desk")
+    agent.description = "Answers questions about a shop's orders."
+    agent.save()
+    return int(agent.pk)
+
+
+def runs(user: str) -> int:
+    """How many a user has."""
+    return Run.objects.filter(owner__username=user).count()
 
 
 def make_run(user: str, steps: int = 3) -> int:
@@ -200,6 +215,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     for call in (
         migrate,
         sign_in_link,
+        make_agent,
+        runs,
         make_run,
         begin,
         tell,

@@ -1,53 +1,19 @@
 """Review and start, and the line of waiting runs, in a real browser: once however often it is pressed."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import accessible
-from tests.browser.site import ROOT, Site
+from tests.browser.site import Site
 
 SignIn = Callable[..., Page]
-
-MAKE_AGENT = """
-import os, sys
-os.environ["DJANGO_SETTINGS_MODULE"] = "artweb.settings"
-import django
-django.setup()
-from django.contrib.auth.models import User
-from training.models import Agent
-from training.runs import services
-owner = User.objects.get_or_create(username=sys.argv[1])[0]
-services.COUNTS = {"train": 40, "val": 8, "test": 20}
-agent = services.agent_for(owner=owner, environment="order_desk")
-Agent.objects.filter(pk=agent.pk).update(description="Answers questions about a shop's orders.")
-print(agent.pk)
-"""
-COUNT_RUNS = """
-import os, sys
-os.environ["DJANGO_SETTINGS_MODULE"] = "artweb.settings"
-import django
-django.setup()
-from training.models import Run
-print(Run.objects.filter(owner__username=sys.argv[1]).count())
-"""
-
-
-def said(site: Site, program: str, *arguments: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        cwd=ROOT, env=site.environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout.split()[-1])
 
 
 def test_the_agent_is_tried_checked_and_started_once(site: Site, sign_in: SignIn, desk: None) -> None:
     page = sign_in("lou")
-    agent = said(site, MAKE_AGENT, "lou")
+    agent = site.call("make_agent", user="lou")
     page.goto(f"{site.url}/agents/{agent}/review/")
     expect(page.get_by_role("heading", level=1)).to_have_text("Review")
     page.set_default_timeout(60_000)
@@ -65,16 +31,16 @@ def test_the_agent_is_tried_checked_and_started_once(site: Site, sign_in: SignIn
     expect(page.get_by_role("heading", level=1)).to_have_text("twice")
     expect(page.locator("#run-head")).to_contain_text("in line")
     page.reload()
-    assert said(site, COUNT_RUNS, "lou") == 1
+    assert site.call("runs", user="lou") == 1
     page.go_back()
     page.get_by_role("button", name="Start training").click()
     page.wait_for_url("**/runs/*/")
-    assert said(site, COUNT_RUNS, "lou") <= 2
+    assert site.call("runs", user="lou") <= 2
 
 
 def test_two_requests_of_one_form_that_overtake_each_other_start_one_run(site: Site, sign_in: SignIn) -> None:
     page = sign_in("mia")
-    agent = said(site, MAKE_AGENT, "mia")
+    agent = site.call("make_agent", user="mia")
     page.goto(f"{site.url}/agents/{agent}/review/")
     places = page.evaluate(
         """async () => {
@@ -84,7 +50,7 @@ def test_two_requests_of_one_form_that_overtake_each_other_start_one_run(site: S
         }"""
     )
     assert len(set(places)) == 1 and "/runs/" in places[0]
-    assert said(site, COUNT_RUNS, "mia") == 1
+    assert site.call("runs", user="mia") == 1
 
 
 def test_waiting_runs_change_places_by_keyboard_and_by_dragging(site: Site, sign_in: SignIn) -> None:
