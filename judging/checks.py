@@ -5,10 +5,10 @@ the judge.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpu_worker.types import Message, Scenario, Score, Trajectory
+from gpu_worker.types import Ended, Message, Scenario, Score, Trajectory
 from judging.matching import normal, stands_in
 
 UNFINISHED_SHARE = 0.25
@@ -29,8 +29,8 @@ def check(scenario: Scenario, trajectory: Trajectory) -> Score | None:
     failed = [failure for failure in failures if failure]
     share = 1 - len(failed) / len(failures)
     if trajectory.ended != "answered":
-        reason = f"ended without an answer ({trajectory.ended.replace('_', ' ')})"
-        return Score("checks", UNFINISHED_SHARE * share, f"{reason}; " + _said(failed, len(failures)))
+        told = f"{_ended_reason(trajectory.ended)}; {_said(failed, len(failures))}"
+        return Score("checks", UNFINISHED_SHARE * share, told)
     return Score("checks", share, _said(failed, len(failures)))
 
 
@@ -61,8 +61,8 @@ def _findings(expect: dict[str, Any], trajectory: Trajectory) -> Iterable[str]:
     """One entry for each thing expected: empty if it is met, else what is wrong."""
     yield from _answer_findings(expect, final_answer(trajectory))
     results = [text_of(message) for message in trajectory.messages if message.get("role") == "tool"]
-    for text in expect.get("evidence", ()):
-        yield "" if _shown(text, results) else f"no tool result shows {_quoted(text)}"
+    for wanted in expect.get("evidence", ()):
+        yield "" if _shown(wanted, results) else f"no tool result shows “{_cut(wanted)}”"
     calls = calls_of(trajectory.messages)
     for call in expect.get("calls", ()):
         yield "" if _made(call, calls) else f"{call['name']} was not called as expected"
@@ -72,16 +72,23 @@ def _answer_findings(expect: dict[str, Any], answer: str | None) -> Iterable[str
     """What must not be said spoils what must: a long list of it would else outweigh everything."""
     has, lacks = expect.get("answer_has", ()), expect.get("answer_lacks", ())
     if answer is None:
-        yield from ["there is no answer"] * (len(has) or bool(lacks))
+        for _expected in has or lacks[:1]:
+            yield "there is no answer"
         return
-    spoilt = next(
-        (f"the answer must not say {_quoted(text)}" for text in lacks if stands_in(text, answer)), ""
-    )
+    spoilt = next((_lacks_reason(text) for text in lacks if stands_in(text, answer)), "")
     for texts in has:
         said = any(stands_in(text, answer) for text in texts)
-        yield spoilt if said else "the answer does not say " + _any_of(texts)
+        yield spoilt if said else f"the answer does not say {any_of(texts)}"
     if lacks and not has:
         yield spoilt
+
+
+def _lacks_reason(spoiling: str) -> str:
+    return f"the answer must not say “{_cut(spoiling)}”"
+
+
+def _ended_reason(ended: Ended) -> str:
+    return f"ended without an answer ({ended.replace('_', ' ')})"
 
 
 def _shown(text: str, results: list[str]) -> bool:
@@ -116,16 +123,30 @@ def _read(arguments: Any) -> Any:
         return arguments
 
 
-def _any_of(texts: list[str]) -> str:
-    return " or ".join(map(_quoted, texts[:3])) + (" or the like" if len(texts) > 3 else "")
+def any_of(texts: Sequence[str]) -> str:
+    match [_cut(text) for text in texts]:
+        case [one]:
+            return f"“{one}”"
+        case [one, other]:
+            return f"“{one}” or “{other}”"
+        case [one, other, third]:
+            return f"“{one}” or “{other}” or “{third}”"
+        case [one, other, third, *_]:
+            return f"“{one}” or “{other}” or “{third}” or the like"
+    return ""
 
 
-def _quoted(text: str) -> str:
-    return f"“{text if len(text) <= 60 else text[:57] + '…'}”"
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def _said(failed: list[str], count: int) -> str:
     if not failed:
         return "the one check passed" if count == 1 else f"all {count} checks passed"
-    shown = "; ".join(failed[:3]) + (f"; and {len(failed) - 3} more" if len(failed) > 3 else "")
+    shown = "; ".join([*failed[:3], *_left_reasons(len(failed) - 3)])
     return f"{len(failed)} of {count} checks failed: {shown}"
+
+
+def _left_reasons(left: int) -> Iterable[str]:
+    if left > 0:
+        yield f"and {left} more"

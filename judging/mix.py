@@ -1,7 +1,7 @@
 """A reward mixed from several scores of a try, less penalties for length and form. Plain arithmetic."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
@@ -71,7 +71,8 @@ def with_mix(group: Group, weights: Mapping[str, float]) -> Group:
     shortest = _shortest_success(group.trajectories)
     done = []
     for trajectory, had in zip(group.trajectories, parts(group), strict=True):
-        told = {"length": _length_says(trajectory, shortest), "format": _form_says(trajectory)}
+        said_of_length = "; ".join(_length_reasons(trajectory, shortest))
+        told = {"length": said_of_length, "format": _form_reason(trajectory)}
         more = [Score(name, had[name], told[name]) for name in PENALTIES if weights.get(name)]
         more.append(Score("mix", mixed(had, weights), in_words(had, weights)))
         done.append(replace(trajectory, scores=(*trajectory.scores, *more)))
@@ -157,13 +158,16 @@ def _calls(trajectory: Trajectory) -> tuple[int, int]:
     return sum(map(is_error, results)), len(calls_of(trajectory.messages))
 
 
-def _length_says(trajectory: Trajectory, shortest: int | None) -> str:
+def _length_reasons(trajectory: Trajectory, shortest: int | None) -> Iterator[str]:
     if not shortest:
-        return "no try of this group succeeded, so length is not looked at"
-    return f"{length(trajectory)} characters; the shortest success has {shortest}"
+        yield "no try of this group succeeded, so length is not looked at"
+        return
+    written = length(trajectory)
+    yield f"{written} characters"
+    yield f"the shortest success has {shortest}"
 
 
-def _form_says(trajectory: Trajectory) -> str:
+def _form_reason(trajectory: Trajectory) -> str:
     if trajectory.ended in SPOILT:
         return f"ended badly ({trajectory.ended.replace('_', ' ')})"
     failed, calls = _calls(trajectory)

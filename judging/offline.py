@@ -6,7 +6,7 @@ the try ended, failed calls and steps. It does not understand what was said.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,13 +30,15 @@ NO_ANSWER_COST = 0.04
 UNCHECKED = 0.5
 """How right a finished try is taken to be when there is nothing to check it by."""
 
-_ENDINGS = {
-    "malformed_call": "Ended with a tool call that could not be read",
-    "unknown_tool": "Called a tool that does not exist",
-    "too_many_turns": "Ran out of turns",
-    "context_overflow": "Ran out of room",
-    "cut_off": "Was cut off in the middle of a turn",
+_SENTENCES = {
+    "malformed_call": "Ended with a tool call that could not be read {after}",
+    "unknown_tool": "Called a tool that does not exist {after}",
+    "too_many_turns": "Ran out of turns {after}",
+    "context_overflow": "Ran out of room {after}",
+    "cut_off": "Was cut off in the middle of a turn {after}",
+    "": "Did not answer {after}",
 }
+"""By how a try ended."""
 
 
 @dataclass(frozen=True)
@@ -86,19 +88,30 @@ def score(one: Try, extra_turns: int) -> float:
 
 def explanation(one: Try) -> str:
     """One sentence: "Answered correctly after 2 look-ups; one failed call." """
-    steps = _counted(one.calls, "look-up") if one.calls else "without looking anything up"
-    after = f"after {steps}" if one.calls else steps
+    return "; ".join(_reasons(one)) + "."
+
+
+def _reasons(one: Try) -> Iterator[str]:
+    after = _after_reason(one.calls)
     if one.ended != "answered":
-        said = f"{_ENDINGS.get(one.ended, 'Did not answer')} {after}"
+        yield _SENTENCES.get(one.ended, _SENTENCES[""]).format(after=after)
     elif one.right is None:
-        said = f"Answered {after}; there was nothing to check it by"
+        yield f"Answered {after}"
+        yield "there was nothing to check it by"
     elif one.right >= PASSED:
-        said = f"Answered correctly {after}"
+        yield f"Answered correctly {after}"
+    elif one.complaint:
+        yield f"Answered {after}, but {one.complaint}"
     else:
-        said = f"Answered {after}, but {one.complaint or 'it was not right'}"
+        yield f"Answered {after}, but it was not right"
     if one.failed_calls:
-        said += f"; {_counted(one.failed_calls, 'failed call')}"
-    return said + "."
+        yield "one failed call" if one.failed_calls == 1 else f"{one.failed_calls} failed calls"
+
+
+def _after_reason(calls: int) -> str:
+    if not calls:
+        return "without looking anything up"
+    return "after one look-up" if calls == 1 else f"after {calls} look-ups"
 
 
 def _try(try_id: str, facts: dict[str, Any]) -> Try:
@@ -113,7 +126,3 @@ def _try(try_id: str, facts: dict[str, Any]) -> Try:
         right=float(facts[source]) if source else None,
         complaint=str(facts.get(f"{source}_say", "")).rstrip("."),
     )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"one {noun}" if count == 1 else f"{count} {noun}s"

@@ -20,11 +20,17 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from gpu_worker.tools.tables.sheet import Kind
+from gpu_worker.types import Ended
 
 ROOT = Path(__file__).resolve().parent.parent
 TOLD_WITH: dict[str, set[str]] = {
     "gpu_worker/algorithms.py": set(),
+    "gpu_worker/arena.py": {"Log"},
+    "gpu_worker/checkpoints.py": {"Broken", "DiskFull", "append"},
     "gpu_worker/engines/embedded/*.py": {"ModelError"},
+    "gpu_worker/environments/*.py": {"Score"},
+    "gpu_worker/loop.py": {"Log"},
+    "gpu_worker/practice.py": {"TooFewJudged"},
     "gpu_worker/tools/[f-s]*.py": {"PlanError", "NotAllowed"},
     "gpu_worker/tools/fetching.py": {"ToolError"},
     "gpu_worker/tools/mcp*.py": {"ToolError"},
@@ -48,11 +54,17 @@ TOLD_WITH: dict[str, set[str]] = {
 What agents are told with a ToolError stays as they read it; people read it where a server is asked for its
 tools.
 """
-SAYING = re.compile("place|_there|and_more|_failure|_?complaint|_used_up|why|reason|(_[a-z]+)?_reasons")
+SAYING = re.compile(
+    "place|_there|and_more|_failure|_?complaint|_used_up|why|_said|any_of|reason|_reasons?"
+    "|_[a-z]+_(reasons?|findings)|_findings"
+)
 """Functions that return or yield sentences, or parts of them."""
 SENTENCES = "_SENTENCES"
 """A module's sentences by kind, with {value}."""
-OWN_WORDS = {"place", "there", "kind", "type", "text", "error", "msg", "sentence"}
+OWN_WORDS = {
+    *("place", "there", "kind", "type", "text", "error", "msg", "sentence"),
+    *("shown", "complaint", "any_of", "after", "ended", "lost", "problem", "reason"),
+}
 """Values that are words of the engine room as well. All others are somebody's data."""
 OF_PYTHON = (
     "invalid syntax",
@@ -80,7 +92,13 @@ LONGEST = 1_000
 """Characters of a text that is looked for."""
 
 _VALUE = re.compile(r"%\((\w+)\)s|%%")
-_PLACE = r"Row [\d,]+(?:, column “.*?”)?:"
+_SHAPES = {
+    "place": r"Row [\d,]+(?:, column “.*?”)?:",
+    "after": r"without looking anything up|after one look-up|after \d+ look-ups",
+    "ended": "[a-z ]+",
+    **dict.fromkeys(("failed", "failed_calls", "calls", "count", "left", "written", "shortest"), r"[\d,]+"),
+}
+"""Values that have a shape of their own; all others are any text."""
 
 Known = Mapping[str, Sequence[ast.expr]]
 """What is assigned to a name."""
@@ -97,15 +115,30 @@ def said(text: str) -> str:
     return _(template) % {name: said(value) if name in OWN_WORDS else value for name, value in values.items()}
 
 
+def reasons(text: str) -> str:
+    """Reasons that were joined by “; ”, each as `said`; as they are where one is torn at a “; ” it quotes."""
+    if get_language() == settings.LANGUAGE_CODE or len(text) > LONGEST:
+        return text
+    ended = text.removesuffix(".")
+    pieces = ended.split("; ")
+    if any(piece.count("“") != piece.count("”") for piece in pieces):
+        return text
+    told = [said(piece) for piece in pieces]
+    if told == pieces:
+        return said(text)
+    return _("; ").join(told) + (_(".") if ended != text else "")
+
+
 @cache
 def templates() -> dict[str, str]:
     """Every template with the file it stands in; a value is %(name)s in it."""
     found = dict.fromkeys(get_args(Kind), "gpu_worker/tools/tables/sheet.py")
     found |= dict.fromkeys(OF_PYTHON, "training/phrasebook.py")
+    found |= dict.fromkeys((end.replace("_", " ") for end in get_args(Ended)), "gpu_worker/types.py")
     for pattern, told_with in TOLD_WITH.items():
         for file in sorted(ROOT.glob(pattern)):
             for template in _templates_in(ast.parse(file.read_text()), told_with):
-                if re.search("[A-Za-z]{2}", _VALUE.sub("", template)):
+                if " " in template and re.search("[A-Za-z]{2}", _VALUE.sub("", template)):
                     found.setdefault(template, str(file.relative_to(ROOT)))
     return found
 
@@ -135,7 +168,7 @@ def _pattern(template: str) -> re.Pattern[str]:
     for value in _VALUE.finditer(template):
         parts.append(re.escape(template[at : value.start()]))
         name, at = value[1], value.end()
-        parts.append(f"(?P<{name}>{_PLACE if name == 'place' else '.*?'})" if name else "%")
+        parts.append(f"(?P<{name}>{_SHAPES.get(name, '.*?')})" if name else "%")
     return re.compile("".join(parts) + re.escape(template[at:]), re.DOTALL)
 
 

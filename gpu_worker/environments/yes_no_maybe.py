@@ -79,5 +79,8 @@ class YesNoMaybe:
         answer = str(trajectory.messages[-1].get("content") or "") if trajectory.messages else ""
         word = _first_word(answer) if trajectory.ended == "answered" else ""
         value = REWARDS.get(word, 0.0)
-        said = f"“{word[:20]}”" if word else "nothing readable"
-        return Score(source="environment", value=value, explanation=f"Said {said}, worth {value:g}.")
+        return Score(source="environment", value=value, explanation=f"{_reason(word, value)}.")
+
+
+def _reason(word: str, worth: float) -> str:
+    return f"Said “{word[:20]}”, worth {worth:g}" if word else f"Said nothing readable, worth {worth:g}"

@@ -1,6 +1,7 @@
 """Sentences of the engine room are recognized wherever they come from, and said in the reader's language."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,16 +16,18 @@ from gpu_worker.tools.guard import Guard, NotAllowed, address_of
 from gpu_worker.tools.python.lint import lint
 from gpu_worker.tools.tables import TableError
 from gpu_worker.tools.tables.reading import read
-from gpu_worker.types import AUTHORED, Job
-from judging import refusals
+from gpu_worker.types import AUTHORED, Job, Scenario, Score, Trajectory
+from judging import offline, refusals
 from judging.access import Access
-from judging.mix import complaint
+from judging.checks import check
+from judging.mix import complaint, with_mix
+from tests.judging.tries import EXPECT, good, group, lookup, trajectory
 from training import phrasebook
 from training.authoring.office import errands, tasks
 from training.authoring.toolbox.schema_check import BadJSON
 from training.authoring.toolbox.schema_check import read as read_json
 from training.models import Agent, Provider, Run, TableFile, Tool
-from training.phrasebook import said
+from training.phrasebook import reasons, said
 from training.runs import budget
 
 REFUSED = {
@@ -73,6 +76,8 @@ JOBS = (
     {"importance": "mask", "importance_cap": 0.5},
     {"lora_rank": -1},
 )
+SHAPED = {"place": "Row 7:", "after": "after 7 look-ups", "ended": "cut off"}
+"""An example of each value that has a shape of its own and is no number."""
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +99,8 @@ def table_sentences(tmp_path: Path, name: str, content: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("template", phrasebook.templates())
 def test_every_sentence_is_known_again_with_its_values(template: str) -> None:
-    english = template % dict.fromkeys(phrasebook._VALUE.findall(template), "Row 7:")
+    values = phrasebook._VALUE.findall(template)
+    english = template % {name: SHAPED.get(name, "7") for name in values}
     found = phrasebook._recognized(english)
     assert found is not None
     assert found[0] % found[1] == english
@@ -160,6 +166,75 @@ def test_weights_that_cannot_be_mixed_are_known() -> None:
     assert said(complaint({"ruler": -1.0})) == (
         "«The weight of ruler is -1.0; it must be a number from 0 up.»"
     )
+
+
+WANTING = trajectory(*lookup("9", "Error: nothing"), *lookup("9", "none"), "It is delivered.")
+TRIES = (
+    good(),
+    good("It is shipped, delivered even."),
+    WANTING,
+    trajectory("Let me", ended="cut_off"),
+    trajectory(*lookup("9", "none"), ended="too_many_turns"),
+)
+
+
+def unsaid(text: str) -> list[str]:
+    """The pieces of a text that are not said in the reader's language."""
+    return [piece for piece in reasons(text).split("«; »") if not piece.startswith("«")]
+
+
+@pytest.mark.parametrize("one", TRIES)
+def test_every_piece_of_a_reason_is_known(one: Trajectory) -> None:
+    found = check(Scenario("s1", "train", (), expect=EXPECT), one)
+    assert found is not None and unsaid(found.explanation) == []
+    scored = group(replace(one, scores=(found,)), replace(good(), scores=(Score("checks", 1.0),)))
+    mixed = with_mix(scored, {"checks": 1, "length": 0.1, "format": 0.1}).trajectories[0]
+    assert [unsaid(score.explanation) for score in mixed.scores if score.source != "mix"] == [[]] * 3
+    for right in (None, 0.5, 1.0):
+        rule = offline.Try("1", one.ended, 2, len(one.messages), 1, right, found.explanation)
+        assert unsaid(offline.explanation(rule)) == []
+
+
+def test_what_was_joined_is_joined_again_in_the_readers_language() -> None:
+    assert reasons(
+        "Answered after one look-up, but 2 of 4 checks failed: the answer does not say “Tea” or “four”; "
+        "and 2 more; one failed call."
+    ) == (
+        "«Answered «after one look-up», but «2 of 4 checks failed: «the answer does not say "
+        "«“Tea” or “four”»»»»«; »«and 2 more»«; »«one failed call»«.»"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the answer must not say “one; two”; no calls",
+        "no tool result shows “a; no calls”; no calls",
+        "It asked for the order; then it answered.",
+        "all of the checks passed",
+        "Answered the question with care.",
+    ],
+)
+def test_reasons_with_a_torn_value_and_those_of_a_judge_stay_as_they_are(text: str) -> None:
+    assert reasons(text) == text
+
+
+def test_a_value_that_looks_like_a_reason_stays_a_value() -> None:
+    page = Template("{% load phrasebook %}{{ why|reasons }}")
+    told = page.render(Context({"why": "no tool result shows “<i>no calls%(x)s</i>”; no calls"}))
+    assert told == "«no tool result shows “&lt;i&gt;no calls%(x)s&lt;/i&gt;”»«; »«no calls»"
+
+
+def test_who_reads_english_reads_reasons_as_they_were_made() -> None:
+    with override("en"):
+        assert reasons("there is no answer; no calls.") == "there is no answer; no calls."
+
+
+def test_a_run_that_lost_its_judge_says_so_with_the_figures() -> None:
+    lost = "Step 3: 5 of 8 groups had no usable judgement, more than 50% of them. "
+    learned = "Nothing was learned from this step. "
+    told = said(f"{lost}{learned}Look at the judge, then press Resume: the step is played again.")
+    assert told.startswith("««Step 3: 5 of 8 groups")
 
 
 def test_the_place_of_a_remark_is_said_too_and_names_of_columns_are_left() -> None:

@@ -116,7 +116,7 @@ def work(claimed: lease.Lease, watch: Watch | None = None) -> Summary | None:
             recorder.end(Run.State.PAUSED, "budget", "warning", sentence, error=sentence)
             return None
         except TooFewJudged as lost:
-            sentence = f"{lost} Look at the judge, then press Resume: the step is played again."
+            sentence = _lost_reason(lost)
             recorder.end(Run.State.PAUSED, "judge", "warning", sentence, error=sentence)
             return None
         except Exception as error:
@@ -156,6 +156,10 @@ def why(error: BaseException) -> str:
     return (
         f"Something unforeseen happened ({type(error).__name__}: {first}). The worker's log has the details."
     )
+
+
+def _lost_reason(lost: TooFewJudged) -> str:
+    return f"{lost} Look at the judge, then press Resume: the step is played again."
 
 
 _OUT_OF_MEMORY = (
