@@ -31,6 +31,7 @@ TOLD_WITH: dict[str, set[str]] = {
     "gpu_worker/environments/*.py": {"Score"},
     "gpu_worker/loop.py": {"Log"},
     "gpu_worker/practice.py": {"TooFewJudged"},
+    "gpu_worker/rollout.py": {"ended"},
     "gpu_worker/tools/[f-s]*.py": {"PlanError", "NotAllowed"},
     "gpu_worker/tools/fetching.py": {"ToolError"},
     "gpu_worker/tools/mcp*.py": {"ToolError"},
@@ -55,7 +56,7 @@ What agents are told with a ToolError stays as they read it; people read it wher
 tools.
 """
 SAYING = re.compile(
-    "place|_there|and_more|_failure|_?complaint|_used_up|why|_said|any_of|reason|_reasons?"
+    "place|_there|and_more|_failure|_?complaint|_used_up|_ending|why|_said|any_of|reason|_reasons?"
     "|_[a-z]+_(reasons?|findings)|_findings"
 )
 """Functions that return or yield sentences, or parts of them."""
@@ -97,6 +98,7 @@ _SHAPES = {
     "after": r"without looking anything up|after one look-up|after \d+ look-ups",
     "ended": "[a-z ]+",
     **dict.fromkeys(("failed", "failed_calls", "calls", "count", "left", "written", "shortest"), r"[\d,]+"),
+    **dict.fromkeys(("step", "step_2", "step_3", "played", "groups", "dropped"), r"\d+"),
 }
 """Values that have a shape of their own; all others are any text."""
 
@@ -218,6 +220,9 @@ def _texts(expression: ast.expr, known: Known) -> Iterator[str]:
             others = {each: found for each, found in known.items() if each != name}
             for value in known.get(name, ()):
                 yield from _texts(value, others)
+        case ast.Tuple(elts=parts):
+            for each in parts:
+                yield from _texts(each, known)
         case ast.Call(func=ast.Name(id="bounded"), args=[text, *_]):
             yield from _texts(text, known)
         case ast.BinOp(left=ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=str(template))])):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.template import Context, Template
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils.translation import override
 
@@ -26,9 +27,9 @@ from training import phrasebook
 from training.authoring.office import errands, tasks
 from training.authoring.toolbox.schema_check import BadJSON
 from training.authoring.toolbox.schema_check import read as read_json
-from training.models import Agent, Provider, Run, TableFile, Tool
+from training.models import Agent, Event, Provider, Run, TableFile, Tool
 from training.phrasebook import reasons, said
-from training.runs import budget
+from training.runs import budget, words
 
 REFUSED = {
     "empty.csv": "",
@@ -235,6 +236,32 @@ def test_a_run_that_lost_its_judge_says_so_with_the_figures() -> None:
     learned = "Nothing was learned from this step. "
     told = said(f"{lost}{learned}Look at the judge, then press Resume: the step is played again.")
     assert told.startswith("««Step 3: 5 of 8 groups")
+
+
+@pytest.mark.django_db
+def test_the_log_says_warnings_and_why_a_group_was_dropped(run: Run) -> None:
+    unread = "The judge's answer could not be used: there was no JSON in it."
+    dropped = Event(
+        run=run, kind="dropped", payload={"step": 1, "index": 0, "scenario": "s", "reason": unread}
+    )
+    assert "«The judge's answer could not be used:" in words.line(dropped, {}).text
+    skipped = "Step 2: an update was left out, its loss or gradient was not a finite number."
+    told = words.line(Event(run=run, kind="log", payload={"level": "warning", "text": skipped}), {})
+    assert f">«{skipped}»<" in render_to_string("runs/_line.html", {"line": told})
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "no answer after 3 turns",
+        "a turn reached its 64 tokens",
+        "there is no tool 'guess'",
+        "9 tool calls in one turn; 8 at most",
+        "the try used all of its 512 tokens",
+    ],
+)
+def test_why_a_try_ended_is_known(note: str) -> None:
+    assert said(note) == f"«{note}»"
 
 
 def test_the_place_of_a_remark_is_said_too_and_names_of_columns_are_left() -> None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from judging import offline
 from training.models import Event, Group, Run
+from training.phrasebook import said
 from training.templatetags.figures import percent, score, to
 
 State = Run.State
@@ -167,7 +168,7 @@ def _dropped(payload: dict[str, Any], groups: Mapping[int, Group]) -> Sentence:
     return (
         "warning",
         _("Step %(step)s, group %(number)s was dropped: %(reason)s")
-        % {"step": payload["step"], "number": payload["index"] + 1, "reason": payload["reason"]},
+        % {"step": payload["step"], "number": payload["index"] + 1, "reason": said(payload["reason"])},
         "",
     )
 
