@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -139,7 +140,7 @@ def test_a_slow_judge_changes_no_bit_of_a_training(tiny_model: Path, tmp_path: P
     assert steps[:4] == steps[4:]
 
 
-def test_time_the_trainer_learned_meanwhile_is_not_the_judge_s(tiny_model: Path, tmp_path: Path) -> None:
+def test_time_the_trainer_learned_meanwhile_is_told_apart(tiny_model: Path, tmp_path: Path) -> None:
     found: list[dict[str, float]] = []
 
     def record(report: Report) -> Wish:
@@ -153,6 +154,25 @@ def test_time_the_trainer_learned_meanwhile_is_not_the_judge_s(tiny_model: Path,
 
     run(tiny_model, small_job(tmp_path, steps=1, groups_per_step=6, **LLM), record, judge)
     (step,) = found
-    assert 0 < step["judge_seconds"] < 0.5 and step["learn_seconds"] > 0
     parts = sum(step[name] for name in ("sample_seconds", "judge_seconds", "learn_seconds", "idle_seconds"))
     assert parts == pytest.approx(step["seconds"], rel=0.05)
+
+
+def test_only_time_in_which_something_is_learned_counts() -> None:
+    learning: Future[Any] = Future()
+
+    class Slow(Noting):
+        def study(self, *_: object) -> Future[Any]:
+            return learning
+
+    going = Ahead(replace(JOB, **LLM), Slow())  # type: ignore[arg-type]
+    going.judged(0, a_group(0, 0.0, 1.0))
+    going.playing(False)
+    assert going.seconds() == 0.0
+    going.judged(1, a_group(1, 0.0, 1.0))
+    time.sleep(0.01)
+    assert going.seconds() > 0
+    learning.set_result(None)
+    told = going.seconds()
+    time.sleep(0.01)
+    assert going.seconds() == told > 0

@@ -290,7 +290,7 @@ def test_a_server_that_drips_is_cut_off(there: Service, monkeypatch: pytest.Monk
     began = time.monotonic()
     with pytest.raises(ToolError, match="no answer within"):
         tool(there).call({"id": "1"})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 8
 
 
 def test_a_server_that_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,11 +320,11 @@ def test_cookies_of_one_call_are_not_sent_with_the_next(there: Service) -> None:
 
 
 def test_calls_wait_for_their_turn_and_not_for_ever() -> None:
-    pace = Pace(3, period=0.2, patience=0.3)
+    pace = Pace(3, period=1.0, patience=1.5)
     began = time.monotonic()
     for _ in range(6):
         pace.wait()
-    assert 0.2 <= time.monotonic() - began < 0.4
+    assert 1.0 <= time.monotonic() - began < 2.0
     slow = Pace(1, period=10.0, patience=0.3)
     slow.wait()
     with pytest.raises(ToolError, match="rate limit"):

