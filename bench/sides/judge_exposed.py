@@ -2,10 +2,10 @@
 
     python -m bench.sides.judge_exposed '{"groups": 32, "turns": 6, "tokens": 64, "steps": 3, "ahead": 0, …}'
 
-The whole loop trains, once with a judge that answers at once and once with one behind HTTP that takes
-`milliseconds` a call. Every try takes all its turns. The figure is the larger one of two, in per cent of a
-step: the seconds that the loop itself reports as waiting for the judge, and by how much a step is longer
-than with the judge that takes no time (which also counts what asking costs the machine).
+The whole loop trains, once with a judge behind HTTP that takes `milliseconds` a call and once with one that
+says the same at once, so both play and learn the same. Every try takes all its turns. The figure is the larger
+one of two, in per cent of a step: the seconds that the loop itself reports as waiting for the judge, and by how
+much a step is longer than with the judge that takes no time (which also counts what asking costs the machine).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -28,7 +27,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 from bench.sides.training import trained
 from bench.sides.work_cost import CONTEXT, Calling, Waiting
 from bench.workload import WARM_UP
-from gpu_worker.types import Group, Job, Report, Score, StepDone, Wish
+from gpu_worker.types import Group, Job, Judge, Report, StepDone, Wish
 from judging.access import Access
 from judging.judge import judge_for
 
@@ -45,15 +44,22 @@ def provider(seconds: float) -> Iterator[str]:
             process.kill()
 
 
-async def at_once(group: Group) -> Group:
-    """The same kind of scores, and no time at all."""
-    last = max(1, len(group.trajectories) - 1)
-    values = [place / last for place in range(len(group.trajectories))]
-    tries = [
-        replace(t, reward=value, scores=(Score("ruler", value),))
-        for t, value in zip(group.trajectories, values, strict=True)
-    ]
-    return replace(group, trajectories=tuple(tries), judge="at once")
+class Kept:
+    """What a judge said of each group, to be said again without asking: so both trainings are the same."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._said: dict[tuple[int, int], Group] = {}
+
+    async def asked(self, group: Group) -> Group:
+        said = self._said[group.step, group.index] = await self._judge(group)
+        return said
+
+    async def at_once(self, group: Group) -> Group:
+        said = self._said[group.step, group.index]
+        if [t.messages for t in said.trajectories] != [t.messages for t in group.trajectories]:
+            raise SystemExit("The two trainings are not the same.")
+        return said
 
 
 def job_of(told: dict[str, int], directory: str) -> Job:
@@ -79,8 +85,8 @@ def job_of(told: dict[str, int], directory: str) -> Job:
     )
 
 
-def steps_of(told: dict[str, int], address: str) -> dict[str, Any]:
-    """The median step after the warm-up and what the loop says of it; no address: the judge at once."""
+def steps_of(told: dict[str, int], judge: Judge) -> dict[str, Any]:
+    """The median step after the warm-up and what the loop says of it."""
     ends: list[float] = []
     metrics: list[dict[str, float]] = []
 
@@ -91,12 +97,7 @@ def steps_of(told: dict[str, int], address: str) -> dict[str, Any]:
         return "go"
 
     with tempfile.TemporaryDirectory() as directory:
-        job, access = (
-            job_of(told, directory),
-            Access("openai/scripted", address, "none", at_once=told["at_once"]),
-        )
-        judge = judge_for(job, Waiting(), access=access) if address else at_once
-        trained(job, Waiting(), judge, record, Calling)
+        trained(job_of(told, directory), Waiting(), judge, record, Calling)
     seconds = [b - a for a, b in zip(ends[WARM_UP - 1 :], ends[WARM_UP:], strict=False)]
     shares = [step["judge_seconds"] / step["seconds"] for step in metrics[WARM_UP:]]
     return {
@@ -108,9 +109,11 @@ def steps_of(told: dict[str, int], address: str) -> dict[str, Any]:
 
 
 def measured(told: dict[str, int]) -> dict[str, Any]:
-    without = steps_of(told, "")
     with provider(told["milliseconds"] / 1000) as address:
-        judged = steps_of(told, address)
+        access = Access("openai/scripted", address, "none", at_once=told["at_once"])
+        kept = Kept(judge_for(job_of(told, ""), Waiting(), access=access))
+        judged = steps_of(told, kept.asked)
+    without = steps_of(told, kept.at_once)
     longer = 1 - without["seconds"] / judged["seconds"]
     return {
         "figure": round(100 * max(judged["share"], longer), 2),
