@@ -2,10 +2,11 @@
 
     python -m bench.sides.judge_exposed '{"groups": 32, "turns": 6, "tokens": 64, "steps": 3, "ahead": 0, …}'
 
-The whole loop trains, once with a judge behind HTTP that takes `milliseconds` a call and once with one that
-says the same at once, so both play and learn the same. Every try takes all its turns. The figure is the larger
-one of two, in per cent of a step: the seconds that the loop itself reports as waiting for the judge, and by how
-much a step is longer than with the judge that takes no time (which also counts what asking costs the machine).
+The whole loop trains, once with a judge behind HTTP that takes `milliseconds` a call and once with one
+that says the same at once, so both play and learn the same. Every try takes all its turns. The figure is
+the larger one of two, in per cent of a step: the seconds that the loop itself reports as waiting for the
+judge, and by how much a step is longer than with the judge that takes no time (which also counts what
+asking costs the machine).
 """
 
 from __future__ import annotations
