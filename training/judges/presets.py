@@ -23,10 +23,6 @@ class Preset:
     keys: str = ""
     """Where a person gets a key."""
 
-    @property
-    def wants_key(self) -> bool:
-        return self.kind == Provider.Kind.HOSTED or bool(self.keys)
-
 
 _HOSTED, _URL, _OWN = map(str, Provider.Kind.values)
 

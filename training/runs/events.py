@@ -21,6 +21,7 @@ from redis.retry import Retry
 
 from training.models import Event, Run
 from training.runs import bulk
+from training.runs.prepared import Prepared
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +30,14 @@ SILENCE = 2.0
 _silent_until = 0.0
 
 
-def after(run_id: int, seq: int, limit: int = 500) -> list[Event]:
-    """The events of a run with a sequence number above `seq`, oldest first."""
-    return list(Event.objects.filter(run_id=run_id, seq__gt=seq).order_by("seq")[:limit])
+MOST = 500
+"""Events that are read at a time."""
+_after: Prepared[Event] = Prepared(Event.objects.filter(run_id=0, seq__gt=0).order_by("seq")[:MOST])
+
+
+def after(run_id: int, seq: int, limit: int = MOST) -> list[Event]:
+    """The events of a run with a sequence number above `seq`, oldest first; at most MOST."""
+    return _after(run_id, seq)[:limit]
 
 
 def append(run_id: int, kind: str, key: str, payload: dict[str, Any]) -> None:

@@ -12,11 +12,11 @@ from django.template.loader import render_to_string
 from django.utils import translation
 
 from training.models import Event, Run
-from training.runs import condition, queries
+from training.runs import condition, events, queries
 from training.runs.prepared import Prepared
 from training.runs.spending import spending
 
-FAR_BEHIND = 500
+FAR_BEHIND = events.MOST
 """Events; whoever is further behind gets the whole page's lists anew instead of every step in between."""
 Head = tuple[object, ...]
 
@@ -50,7 +50,6 @@ class Frame:
 
 
 _run: Prepared[Run] = Prepared(Run.objects.filter(pk=0))
-_news: Prepared[Event] = Prepared(Event.objects.filter(run_id=0, seq__gt=0).order_by("seq")[:FAR_BEHIND])
 
 
 def frame_from(run: Run, place: Place, *, progress: bool = True) -> Frame | None:
@@ -64,7 +63,7 @@ def frame_from(run: Run, place: Place, *, progress: bool = True) -> Frame | None
         if behind <= 0 and not anew:
             return None
         whole = not 0 <= behind <= FAR_BEHIND
-        news = [] if whole or not behind else _news(run.pk, place.seq)
+        news = [] if whole or not behind else events.after(run.pk, place.seq)
         fold = queries.whole_page(run) if whole else queries.fold(news, place.seq)
         steps = condition.recent_steps(run) if anew or fold.latest else {}
         content = render_to_string(

@@ -35,10 +35,6 @@ class Cell:
     error: str
     change: Change
 
-    @property
-    def has_try(self) -> bool:
-        return self.outcome in ("success", "failure")
-
 
 @dataclass(frozen=True)
 class Line:

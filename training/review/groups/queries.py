@@ -56,10 +56,6 @@ class GroupView:
     policy_step: int | None
     """Of the weights that sampled all its tries; None where they differ or nobody noted it."""
 
-    @property
-    def equal_rows(self) -> int:
-        return sum(row.equal for row in self.rows)
-
 
 def group_view(group: Group, reader: User, compared_with: int | None = None) -> GroupView:
     """Best try first; what all tries begin with is told once."""

@@ -10,7 +10,6 @@ Source of the importance: the ratio of PPO, arXiv 1707.06347.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, isfinite
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -21,8 +20,8 @@ from django.utils.translation import gettext_lazy
 
 from training.authoring.office import errands, program
 from training.authoring.office.errands import Doing, Failed
-from training.models import Checkpoint, Errand, Measurement, Trajectory
-from training.review.tries.replay import steps_of
+from training.models import Errand, Measurement, Trajectory
+from training.review.tries.replay import checkpoint_of, steps_of
 
 PROGRAM = "training.review.tries.measured_computing"
 WHAT = {
@@ -108,19 +107,12 @@ def start(trajectory: Trajectory, *, owner: User, step: int) -> Measurement:
 def measure(doing: Doing) -> dict[str, Any]:
     """The errand: the measurement's row gets the numbers, the errand their summary. Raises Failed."""
     measurement = Measurement.objects.select_related("trajectory__record").get(errand=doing.errand)
-    if measurement.step and checkpoint_of(measurement) is None:
+    if measurement.step and checkpoint_of(measurement.trajectory.run_id, measurement.step) is None:
         raise Failed(_("The files of that checkpoint are no longer kept; choose another one."))
     try:
         return _followed(measurement, doing)
     except program.Died as died:
         raise Failed(_("Measuring ended unexpectedly: %(said)s") % {"said": str(died)}) from None
-
-
-def checkpoint_of(measurement: Measurement) -> Path | None:
-    """Where the weights lie; None for the untrained model, or where they are gone."""
-    run = measurement.trajectory.run_id
-    kept = Checkpoint.objects.filter(run=run, step=measurement.step, kept=True).first()
-    return Path(kept.directory) if kept else None
 
 
 def ratio(logprob: float | None, sampled: float | None) -> float | None:

@@ -31,7 +31,8 @@ from gpu_worker.engines.embedded.directory import ModelError, locate  # noqa: E4
 from gpu_worker.packing import attention_over, packs, token_logprobs  # noqa: E402
 from gpu_worker.types import Segment  # noqa: E402
 from training.models import Measurement  # noqa: E402
-from training.review.tries.measured import Values, checkpoint_of  # noqa: E402
+from training.review.tries.measured import Values  # noqa: E402
+from training.review.tries.replay import checkpoint_of  # noqa: E402
 from training.runs import rows  # noqa: E402
 
 IN_WORDS = (ModelError, checkpoints.Broken, ValueError)
@@ -42,7 +43,7 @@ def decoder_of(measurement: Measurement) -> Decoder:
     """The run's model with the checkpoint's weights, every byte of them verified."""
     decoder = Decoder.load(locate(measurement.trajectory.run.config.get("base_model", "embedded")))
     if measurement.step:
-        directory = checkpoint_of(measurement)
+        directory = checkpoint_of(measurement.trajectory.run_id, measurement.step)
         if directory is None:
             raise ValueError(f"The files of the checkpoint of step {measurement.step} are gone.")
         checkpoints.verified(directory)

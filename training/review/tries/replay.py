@@ -89,7 +89,7 @@ def start(
 def play(doing: Doing) -> dict[str, Any]:
     """The errand: the replay's row gets what was said and scored. Raises Failed with a sentence."""
     replay = Replay.objects.select_related("trajectory__run").get(errand=doing.errand)
-    if replay.step and checkpoint_of(replay) is None:
+    if replay.step and checkpoint_of(replay.trajectory.run_id, replay.step) is None:
         raise Failed(_("The files of that checkpoint are no longer kept; choose another one."))
     try:
         return _followed(replay, doing)
@@ -97,9 +97,9 @@ def play(doing: Doing) -> dict[str, Any]:
         raise Failed(_("The replay ended unexpectedly: %(said)s") % {"said": str(died)}) from None
 
 
-def checkpoint_of(replay: Replay) -> Path | None:
+def checkpoint_of(run_id: int, step: int) -> Path | None:
     """Where the weights lie; None for the untrained model, or where they are gone."""
-    kept = Checkpoint.objects.filter(run=replay.trajectory.run_id, step=replay.step, kept=True).first()
+    kept = Checkpoint.objects.filter(run=run_id, step=step, kept=True).first()
     return Path(kept.directory) if kept else None
 
 

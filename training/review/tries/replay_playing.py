@@ -233,7 +233,7 @@ def engine_of(replay: Replay, job: Job) -> EmbeddedEngine:
     """The run's model with the checkpoint's weights, every byte of them verified."""
     engine = EmbeddedEngine(locate(job.base_model), max_context=job.max_context, dtype=job.sampler_dtype)
     if replay.step:
-        directory = checkpoint_of(replay)
+        directory = checkpoint_of(replay.trajectory.run_id, replay.step)
         if directory is None:
             raise ValueError(f"The files of the checkpoint of step {replay.step} are gone.")
         checkpoints.verified(directory)
