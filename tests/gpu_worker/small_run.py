@@ -82,7 +82,15 @@ def main(model: Path, directory: Path, log: Path, knobs: dict[str, int], told: C
                 os.fsync(file.fileno())
         return "go"
 
+    without_a_cut_line(log)
     told.send(run(model, small_job(directory, **knobs), record).weights_sha256)
+
+
+def without_a_cut_line(log: Path) -> None:
+    """A kill in the middle of a write leaves a line without its end: that report was never made."""
+    if log.exists():
+        written = log.read_bytes()
+        os.truncate(log, written.rfind(b"\n") + 1)
 
 
 def said(report: Report) -> list[object]:

@@ -47,7 +47,7 @@ class Training:
 
     def lines(self) -> list[str]:
         """Whole lines only: a kill may cut the last one."""
-        return self.log.read_text().splitlines() if self.log.exists() else []
+        return self.log.read_text().split("\n")[:-1] if self.log.exists() else []
 
     def killed_after(self, lines: int, pause: float) -> None:
         """Kill the process `pause` seconds after it has written so many more lines."""
@@ -95,6 +95,14 @@ def unkilled(
     knobs = PIPELINES[request.param]
     training = Training(tiny_model, tmp_path_factory.mktemp("kills") / "unkilled", knobs)
     return knobs, training.sha256(), training.reports()
+
+
+def test_a_report_cut_by_a_kill_is_made_again(tiny_model: Path, tmp_path: Path, unkilled: Unkilled) -> None:
+    knobs, sha256, expected = unkilled
+    training = Training(tiny_model, tmp_path / "killed", knobs)
+    first = next(iter(expected.values()))
+    training.log.write_text(f"{first}\n{first[: len(first) // 2]}")
+    assert (training.sha256(), training.reports()) == (sha256, expected)
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
