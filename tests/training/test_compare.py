@@ -21,6 +21,7 @@ from training.authoring.office import errands
 from training.judges import providers
 from training.models import Checkpoint, Comparison, ComparisonTry, Errand, Run, RunScenarios
 from training.review.compare import contenders, exports, held_out, playing, queries, services
+from training.review.compare.blind.tally import Tally
 from training.review.compare.report import Report
 from training.review.compare.services import Wanted
 
@@ -243,7 +244,8 @@ def test_hostile_texts_stay_texts_everywhere(told: Run, client: Client) -> None:
 
 
 def test_markdown_is_a_sound_table(told: Run) -> None:
-    text = exports.markdown(Report(started(told)))
+    report = Report(started(told))
+    text = exports.markdown(report, Tally(report, told.owner))
     tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
     assert len(tables) >= 3
     for table in tables:

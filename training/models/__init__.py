@@ -5,6 +5,7 @@ from training.models.errands import Errand, Preset
 from training.models.events import Event
 from training.models.judges import JudgeTrial, Provider, Ranking, RubricVersion
 from training.models.review import (
+    BlindVote,
     Comparison,
     ComparisonTry,
     Measurement,
@@ -23,6 +24,7 @@ __all__ = [
     "Agent",
     "AgentVersion",
     "ApiKey",
+    "BlindVote",
     "Checkpoint",
     "Comparison",
     "ComparisonTry",

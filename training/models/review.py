@@ -122,3 +122,32 @@ class ComparisonTry(models.Model):
                 fields=["comparison", "contender", "scenario_key"], name="try_once_per_comparison"
             )
         ]
+
+
+class BlindVote(models.Model):
+    """Which of two contenders' tries at a scenario somebody found better, not knowing whose they were."""
+
+    class Choice(models.TextChoices):
+        LEFT = "left"
+        TIE = "tie"
+        RIGHT = "right"
+        SKIP = "skip"
+
+    comparison = models.ForeignKey(
+        Comparison, on_delete=models.CASCADE, related_name="blind_votes", db_index=False
+    )
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    scenario_key = models.CharField(max_length=80)
+    left = models.CharField(max_length=60, help_text="Key of the contender that stood left.")
+    right = models.CharField(max_length=60)
+    choice = models.CharField(max_length=8, choices=Choice.choices)
+    given_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["comparison", "author", "scenario_key", "left", "right"],
+                name="blind_vote_once_per_pair",
+            )
+        ]
+        ordering = ["-given_at", "-id"]

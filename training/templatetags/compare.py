@@ -3,6 +3,7 @@
 from django import template
 
 from training.review.compare import exports
+from training.review.compare.blind.tally import Agreement
 from training.review.compare.report import Report
 from training.templatetags.figures import percent, score
 
@@ -19,6 +20,12 @@ def measure(value: float | None, report: Report) -> str:
 def chance(p: float | None) -> str:
     """0.0004 -> "<0.001"."""
     return exports.chance(p)
+
+
+@register.filter
+def agreement(found: Agreement) -> str:
+    """How far the reward agrees with a person, as a sentence."""
+    return exports.agreement(found)
 
 
 @register.filter

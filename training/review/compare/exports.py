@@ -11,6 +11,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from training.authoring.studio.scenario_records import written_csv
+from training.review.compare.blind.tally import Agreement, Tally
 from training.review.compare.report import Cell, Column, Line, Report
 from training.templatetags.figures import dollars, duration, percent, score, signed
 
@@ -27,14 +28,18 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(_entity, line.replace("&", "&amp;").replace("<", "&lt;"))
 
 
-def markdown(report: Report) -> str:
-    """The whole report. Scenarios at which anybody did worse come first, then better; the rest is counted."""
+def markdown(report: Report, tally: Tally) -> str:
+    """The whole report. Scenarios at which anybody did worse come first, then better; the rest is counted.
+
+    What a person judged blind is told if there is any of it.
+    """
     parts = [
         f"# {escaped(report.comparison.name)}",
         _about(report),
         f"## {_('Contenders')}",
         _table(_contender_head(report), (_contender_row(report, column) for column in report.columns)),
         _remarks(report),
+        *_blind_part(tally),
         *_tag_part(report),
         *_changed_part(report, _("Regressions"), "lost"),
         *_changed_part(report, _("Improvements"), "won"),
@@ -156,6 +161,53 @@ def _remarks(report: Report) -> str:
     if report.missing:
         told.append(_("A missing case counts as a failure, not as a pass."))
     return " ".join(told)
+
+
+def _blind_part(tally: Tally) -> list[str]:
+    if not tally.rows:
+        return []
+    several = len(tally.rows) > 1
+    head = [
+        _("Contender"),
+        _("Against"),
+        _("Wins / ties / losses"),
+        _("p (sign test)"),
+        *([_("p (Holm)")] if several else []),
+        _("Reward agrees"),
+    ]
+    rows = [
+        [
+            escaped(row.contender.title),
+            escaped(row.against.title),
+            f"{row.wins} / {row.ties} / {row.losses}",
+            _chance(row.p),
+            *([_chance(row.corrected)] if several else []),
+            f"{row.agreement.agreeing} / {row.agreement.decided}",
+        ]
+        for row in tally.rows
+    ]
+    return [f"## {_('Judged blind')}", _table(head, rows), agreement(tally.agreement)]
+
+
+def agreement(found: Agreement) -> str:
+    """How far the reward agrees with a person, as a sentence."""
+    if found.share is None:
+        return _("There is no pair yet that both you and the reward decided.")
+    low, high = found.interval
+    told = {
+        "agreeing": found.agreeing,
+        "decided": found.decided,
+        "share": percent(found.share),
+        "low": percent(low),
+        "high": percent(high),
+    }
+    return (
+        _(
+            "The reward agrees with you in %(agreeing)s of the %(decided)s pairs that you and it both "
+            "decided: %(share)s (95 %% interval %(low)s – %(high)s). Rewards within 0.05 are a tie."
+        )
+        % told
+    )
 
 
 def _tag_part(report: Report) -> list[str]:

@@ -14,6 +14,7 @@ from training.access import comparison_of, run_of
 from training.authoring.office import errands
 from training.models import Comparison, Errand, Run
 from training.review.compare import asked, exports, forecast, held_out, queries, services
+from training.review.compare.blind.tally import Tally
 from training.review.compare.report import Report
 
 
@@ -86,7 +87,8 @@ def case(request: HttpRequest, comparison_id: int, key: str) -> HttpResponse:
 @login_required
 def markdown(request: HttpRequest, comparison_id: int) -> HttpResponse:
     found = comparison_of(request, comparison_id)
-    text = exports.markdown(Report(found, request.GET.get("against", "")))
+    report = Report(found, request.GET.get("against", ""))
+    text = exports.markdown(report, Tally(report, _person(request)))
     return _file(text.encode(), f"comparison-{found.pk}.md", "text/markdown; charset=utf-8")
 
 
@@ -136,7 +138,8 @@ def _page(request: HttpRequest, comparison_id: int) -> dict[str, Any]:
     found = comparison_of(request, comparison_id)
     if found.errand is not None and found.errand.state not in Errand.OVER:
         errands.look_after(found.errand)
-    return queries.page(found, request.GET.dict())
+    shown = queries.page(found, request.GET.dict())
+    return shown | {"tally": Tally(shown["report"], _person(request))}
 
 
 def _list(request: HttpRequest, run: Run, status: int = 200, refusal: str = "") -> HttpResponse:
