@@ -19,6 +19,7 @@ from artweb import children, database
 from artweb.management.commands import up
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+LINK = re.compile(r"http://\S+/sign-in/\S+(?=\s)")
 
 
 class Running:
@@ -39,8 +40,9 @@ class Running:
         return self.log.read_text()
 
     def link(self) -> str:
-        self.wait(lambda: "/sign-in/" in self.said(), "a sign-in link")
-        found = re.search(r"http://\S+/sign-in/\S+", self.said())
+        """Of a whole line: half of one may be in the log already."""
+        self.wait(lambda: LINK.search(self.said()) is not None, "a sign-in link")
+        found = LINK.search(self.said())
         assert found
         return found[0]
 

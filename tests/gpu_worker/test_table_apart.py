@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gpu_worker.tools.tables import TableError
+from gpu_worker.tools.tables import TableError, apart
 from gpu_worker.tools.tables.apart import read_and_save
 from gpu_worker.tools.tables.parquet import read_parquet
 from gpu_worker.tools.tables.reading import read
@@ -53,7 +53,10 @@ def test_reading_apart_gives_what_reading_here_does(tmp_path: Path) -> None:
     assert (tmp_path / "d" / f"{stored.sha256}.sqlite").exists()
 
 
-def test_reading_apart_ends_when_it_is_no_longer_wanted(tmp_path: Path) -> None:
+def test_reading_apart_ends_when_it_is_no_longer_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "LOOKED_AT", 0.01)
     (tmp_path / "t").write_bytes(b"a,b\n" + b"1,2\n" * 190_000)
 
     def unwanted() -> None:

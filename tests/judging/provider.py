@@ -25,6 +25,8 @@ class Provider:
     url: str
     script: Script = lambda body: fair(body)
     pause: float = 0.0
+    together: int = 0
+    """Nobody is answered before so many questions were out at once."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     busy: int = 0
     most_busy: int = 0
@@ -32,7 +34,9 @@ class Provider:
     """Answers in place of the script, where that is not enough."""
 
     def model(self, **options: Any) -> Model:
-        return Model(self.access(options.pop("at_once", 16)), **{"back_off": 0.001, "timeout": 5.0} | options)
+        return Model(
+            self.access(options.pop("at_once", 16)), **{"back_off": 0.001, "timeout": 60.0} | options
+        )
 
     def access(self, at_once: int = 16, model: str = "openai/scripted", **options: Any) -> Access:
         return Access(model, self.url, "test", at_once=at_once, **options)
@@ -44,6 +48,8 @@ class Provider:
         self.asked.append(body)
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
+        while self.most_busy < self.together:
+            await asyncio.sleep(0.005)
         await asyncio.sleep(self.pause)
         self.busy -= 1
         reply = self.script(body)

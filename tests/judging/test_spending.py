@@ -43,7 +43,7 @@ async def there() -> AsyncIterator[Provider]:
 
 
 def model(there: Provider, purse: Purse, name: str = PRICED, **options: Any) -> Model:
-    return Model(there.access(model=name), purse=purse, **{"back_off": 0.001, "timeout": 5.0} | options)
+    return Model(there.access(model=name), purse=purse, **{"back_off": 0.001, "timeout": 60.0} | options)
 
 
 async def test_an_answer_costs_what_its_tokens_cost(there: Provider) -> None:
@@ -113,9 +113,9 @@ async def test_an_error_is_free_and_silence_is_paid_in_full(there: Provider) -> 
     there.script = lambda body: refusal(500, "broken")
     with pytest.raises(NoAnswer):
         await model(there, broken, attempts=2).complete(QUESTION)
-    there.pause = 0.5
+    there.pause = 30
     with pytest.raises(NoAnswer):
-        await model(there, silent, attempts=2, timeout=0.1).complete(QUESTION)
+        await model(there, silent, attempts=2, timeout=0.5).complete(QUESTION)
     assert broken.spent == 0.0
     assert silent.spent == pytest.approx(2 * MOST, rel=0.01)
 

@@ -198,8 +198,8 @@ def test_it_works_inside_an_event_loop(run: Run, record: Recorder) -> None:
 def test_a_locked_database_only_makes_it_wait(run: Run, record: Recorder) -> None:
     holder = sqlite3.connect(settings.DATABASES["default"]["NAME"], check_same_thread=False)
     holder.execute("BEGIN IMMEDIATE")
-    threading.Timer(0.5, holder.rollback).start()
     began = time.monotonic()
+    threading.Timer(0.5, holder.rollback).start()
     record(a_group())
     assert time.monotonic() - began >= 0.4
     assert seen(run) == [(1, "group")]
