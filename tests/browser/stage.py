@@ -80,6 +80,7 @@ def begin(run: int, steps: int = 3, groups: int = 3, tries: int = 12) -> None:
     """Claim a run and prepare its story; `tell` goes on with it."""
     held = lease.claim(run)
     assert held is not None
+    Run.objects.filter(pk=run).update(lease_until=timezone.now() + timedelta(hours=1))  # no heart beats here
     _recorders[run] = recorder.Recorder(held)
     _stories[run] = stories.training(steps, groups, tries)
 
@@ -130,7 +131,7 @@ def hostile(run: int, text: str) -> dict[str, int]:
     with recorder.Recorder(held) as record:
         record(stories.saying(text))
     group = Group.objects.filter(run=run).latest("pk")
-    return {"group": group.pk, "trajectory": Trajectory.objects.filter(group=group)[0].pk}
+    return {"group": group.pk, "trajectory": Trajectory.objects.filter(group=group).earliest("pk").pk}
 
 
 def wide(run: int, size: int, turns: int) -> int:
@@ -189,6 +190,11 @@ def state_and_wish(run: int) -> list[str]:
     return list(Run.objects.values_list("state", "wish").get(pk=run))
 
 
+def stay_busy(run: int) -> None:
+    """As if the trainer reported something every moment, however long the test takes."""
+    Run.objects.filter(pk=run).update(reported_at=timezone.now() + timedelta(hours=1))
+
+
 def fall_silent(run: int, seconds: int) -> None:
     """As if the trainer had reported nothing for so long, while its worker still holds the run."""
     now = timezone.now()
@@ -235,6 +241,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         groups,
         tries,
         state_and_wish,
+        stay_busy,
         fall_silent,
         keep_checkpoints,
         forget_sessions,

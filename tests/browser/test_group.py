@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.accessibility import accessible, serious_faults
+from tests.browser.accessibility import accessible, serious_faults, width
 from tests.browser.site import Site
 
 SignIn = Callable[..., Page]
@@ -83,6 +83,7 @@ def test_number_keys_put_the_try_at_its_place(site: Site, group: tuple[Page, int
     expect(page.locator(".review-toast")).to_contain_text("Only places from 1 to 6")
     page.locator("#try-5").get_by_role("button", name="One place better").click()
     expect(page.locator("#try-5 .my-place")).to_have_text("your place 5")
+    expect(page.locator(".review-toast")).to_contain_text("Your ranking is saved.")
     page.reload()
     assert order(page) == ["try-2", "try-0", "try-1", "try-3", "try-5", "try-4"]
     page.keyboard.press("j")
@@ -210,14 +211,14 @@ def test_one_try_at_a_time_on_a_phone(site: Site, group: tuple[Page, int]) -> No
     expect(page.locator("#t3m2")).to_be_visible()
     page.locator("#try-3").get_by_role("button", name="Score").click()
     expect(page.locator("#score-value")).to_be_focused()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert width(page, 390) <= 390
     assert serious_faults(page) == []
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     expect(page.locator("#try-4")).to_be_focused()
     page.goto(f"{site.url}/groups/{pk}/?t=2#t2m4")
     expect(page.locator("#t2m4")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert width(page, 390) <= 390
 
 
 def test_places_and_digits_mean_what_people_expect(group: tuple[Page, int]) -> None:

@@ -21,6 +21,6 @@ def test_the_sum_grows_with_the_run_and_fits_a_phone(site: Site, sign_in: SignIn
     before = panel.inner_text()
     told_to(site, page, run, 3)
     expect(panel.get_by_role("img")).to_be_visible()
-    assert panel.inner_text() != before
+    expect(panel).not_to_have_text(before, use_inner_text=True)
     expect(page.locator("#numbers")).to_contain_text("questions")
     accessible(page)

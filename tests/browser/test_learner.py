@@ -33,14 +33,16 @@ def test_charts_appear_with_the_first_step_and_grow_with_the_run(site: Site, sig
     expect(page.locator(".learner-empty")).to_be_hidden()
     first = page.locator("#chart-entropy b").inner_text()
     told_to(site, page, run, 4)
+    site.call("stay_busy", run=run)
     expect(page.locator("#chart-entropy b")).not_to_have_text(first)
     expect(page.locator("#spending")).to_contain_text("groups were ties")
     expect(page.locator("#doctor-says")).to_have_text("Nothing looks wrong.")
     parts = ("#learner-rows", "#spending", "#doctor-says", "#chart-ratio", "#chart-time")
-    before = [page.locator(part).inner_text() for part in parts]
+    before = {part: page.locator(part).inner_text() for part in parts}
     page.reload()
     expect(page.locator("#pill")).to_have_attribute("data-state", "live")
-    assert [page.locator(part).inner_text() for part in parts] == before
+    for part, text in before.items():
+        expect(page.locator(part)).to_have_text(text, use_inner_text=True)
 
 
 def test_arrow_keys_read_the_charts_step_by_step(site: Site, sign_in: SignIn) -> None:
@@ -84,7 +86,7 @@ def test_a_stall_is_told_on_an_open_page_and_taken_back(site: Site, sign_in: Sig
     finding = page.locator("#finding-stall")
     expect(finding).to_contain_text("Nothing has been reported for a long time.")
     expect(finding).to_contain_text("A step usually takes 3.2 s.")
-    assert page.locator("#doctor-says").get_attribute("role") == "status"
+    expect(page.locator("#doctor-says")).to_have_attribute("role", "status")
     assert site.call("newest", run=run) == before
     page.context.add_cookies([{"name": "django_language", "value": "zh-hans", "url": site.url}])
     page.reload()
@@ -98,7 +100,7 @@ def test_a_long_step_is_no_stall(site: Site, sign_in: SignIn) -> None:
     page = sign_in("ann")
     run = a_run_under_way(site, page)
     told_to(site, page, run, 2)
-    site.call("fall_silent", run=run, seconds=12)
+    site.call("fall_silent", run=run, seconds=8)  # a stall would be six steps' time, 19 s
     seq = site.call("say", run=run, text="still here")
     wait_for_seq(page, seq)
     expect(page.locator("#doctor-says")).to_have_text("Nothing looks wrong.")

@@ -41,12 +41,13 @@ def test_groups_arrive_without_a_reload_and_a_reload_shows_the_same(site: Site, 
     expect(page.locator(".headline")).to_contain_text("on 12 unseen scenarios (95 % CI")
     expect(page.locator("#wall-trained .tile")).to_have_count(12)
     parts = ("#run-head", "#feed", "#log-lines", "#curve-rows", "#wall-baseline", "#wall-trained", "#numbers")
-    before = [page.locator(part).inner_text() for part in parts]
+    before = {part: page.locator(part).inner_text() for part in parts}
     assert log(page) == site.call("seqs", run=run)
     page.reload()
     wait_for_seq(page, seq)
-    assert [page.locator(part).inner_text() for part in parts] == before
-    assert page.locator("reward-chart canvas").count() == 1
+    for part, text in before.items():
+        expect(page.locator(part)).to_have_text(text, use_inner_text=True)
+    expect(page.locator("reward-chart canvas")).to_have_count(1)
 
 
 def test_two_browsers_in_two_languages_see_the_same_run(site: Site, sign_in: SignIn) -> None:
@@ -61,8 +62,8 @@ def test_two_browsers_in_two_languages_see_the_same_run(site: Site, sign_in: Sig
     wait_for_seq(chinese, seq)
     assert log(english) == log(chinese) == site.call("seqs", run=run)
     expect(english.locator("#feed-heading")).to_have_text("Groups as they are judged")
-    assert re.search(r"[\u4e00-\u9fff]", chinese.locator("#feed .card").first.inner_text())
-    assert re.search(r"[\u4e00-\u9fff]", chinese.locator(".happening").inner_text())
+    expect(chinese.locator("#feed .card").first).to_contain_text(re.compile(r"[\u4e00-\u9fff]"))
+    expect(chinese.locator(".happening")).to_contain_text(re.compile(r"[\u4e00-\u9fff]"))
 
 
 def test_a_hidden_tab_keeps_up(site: Site, sign_in: SignIn) -> None:
