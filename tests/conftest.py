@@ -21,6 +21,7 @@ for name in ("DATABASE_URL", "REDIS_URL", "ARTWEB_SECRETS", "ARTWEB_DEBUG", "ART
     os.environ.pop(name, None)
 if "ARTWEB_TEST_DATABASE_URL" in os.environ:  # SQLite without it
     os.environ["DATABASE_URL"] = os.environ["ARTWEB_TEST_DATABASE_URL"]
+os.setpriority = lambda *_: None  # a training in this process would slow down every test after it
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import django  # noqa: E402

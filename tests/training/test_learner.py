@@ -101,7 +101,7 @@ def test_a_stall_changes_the_head_so_that_open_pages_hear_of_it(run: Run) -> Non
 
     stories.tell(run, stories.training(3, 2, 2, stop_after=1))  # one step, of 3.1 seconds
     lively = queries.head_key(silent_for(0))
-    assert queries.head_key(silent_for(17)) == lively
+    assert queries.head_key(silent_for(10)) == lively
     assert queries.head_key(silent_for(20)) != lively
     assert condition.stalled(silent_for(20)) and not condition.stalled(silent_for(20, state="paused"))
     assert not condition.stalled(silent_for(200, state="baseline"))

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -143,11 +144,12 @@ def test_a_heartbeat_renews_and_notices_that_the_run_changed_hands(
     lost = threading.Event()
     make_lease_end(run)
     with lease.Heartbeat(claimed, lambda: True, lambda reason: lost.set()):
-        assert not lost.wait(0.2)
-        run.refresh_from_db()
-        assert run.lease_until and run.lease_until > timezone.now()
+        deadline = time.monotonic() + 60
+        while run.lease_until is None or run.lease_until < timezone.now():
+            assert not lost.wait(0.05) and time.monotonic() < deadline
+            run.refresh_from_db()
         Run.objects.filter(pk=run.pk).update(epoch=7)
-        assert lost.wait(2)
+        assert lost.wait(60)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -159,5 +161,5 @@ def test_a_heartbeat_stops_renewing_for_a_trainer_that_hangs(
     assert claimed
     reasons: list[str] = []
     with lease.Heartbeat(claimed, lambda: False, reasons.append) as heartbeat:
-        heartbeat._thread.join(2)
+        heartbeat._thread.join(60)
     assert "no progress" in reasons[0]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -107,10 +107,14 @@ class Killable:
         self.orders, self.answers = self.process.stdin, self.process.stdout
         assert self.answers.readline() == "ready\n"
 
-    def start(self, run: Run) -> int:
-        self.orders.write(f"{run.pk}\n")
+    def start(self, run: Run, halts_in: int = 0) -> int:
+        """The process that trains it; with `halts_in`, when it has halted in that step."""
+        self.orders.write(f"{run.pk} {halts_in}\n")
         self.orders.flush()
-        return int(self.answers.readline())
+        child = int(self.answers.readline())
+        if halts_in:
+            wait_until(lambda: process_state(child) == "T")
+        return child
 
     def ended(self) -> int:
         return int(self.answers.readline())
@@ -128,15 +132,23 @@ def killable() -> Iterator[Killable]:
     program = Killable()
     yield program
     program.orders.close()
-    program.process.wait(10)
+    program.process.wait(60)
     program.answers.close()
 
 
-def wait_for_step(run: Run, step: int) -> None:
-    deadline = time.monotonic() + 60
-    while run.step < step and time.monotonic() < deadline:
+def wait_until(true: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
         time.sleep(0.02)
-        run.refresh_from_db()
+
+
+def process_state(pid: int) -> str:
+    """As the kernel calls it: T is halted, Z dead but not buried; "" is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
 
 
 def test_a_run_leaves_everything_the_pages_need(small_runs: Iterator[Run], pleasable: None) -> None:
@@ -268,9 +280,9 @@ def test_a_worker_that_is_told_to_leave_gives_the_run_back(
     small_runs: Iterator[Run], killable: Killable
 ) -> None:
     run = next(small_runs)
-    child = killable.start(run)
-    wait_for_step(run, 1)
+    child = killable.start(run, halts_in=2)
     os.kill(child, signal.SIGTERM)
+    os.kill(child, signal.SIGCONT)
     assert killable.ended() == 0
     run.refresh_from_db()
     assert (run.state, run.worker) == ("queued", "")
@@ -314,9 +326,9 @@ def test_losing_a_process_that_plays_is_as_good_as_losing_the_worker(
     crewed_runs: Iterator[Run], killable: Killable
 ) -> None:
     whole, run = killable.finish(next(crewed_runs)), next(crewed_runs)
-    child = killable.start(run)
-    wait_for_step(run, 2)
+    child = killable.start(run, halts_in=3)
     os.kill(players_of(child)[-1], signal.SIGKILL)
+    os.kill(child, signal.SIGCONT)
     assert killable.ended() == worker.LOST
     run.refresh_from_db()
     assert run.pk in lease.waiting() and run.state in Run.ACTIVE
@@ -327,16 +339,12 @@ def test_losing_a_process_that_plays_is_as_good_as_losing_the_worker(
 
 def test_a_killed_worker_takes_its_players_with_it(crewed_runs: Iterator[Run], killable: Killable) -> None:
     run = next(crewed_runs)
-    child = killable.start(run)
-    wait_for_step(run, 1)
+    child = killable.start(run, halts_in=2)
     players = players_of(child)
     os.kill(child, signal.SIGKILL)
     killable.ended()
     assert len(players) == 2
-    deadline = time.monotonic() + 10
-    while any(Path(f"/proc/{pid}").exists() for pid in players) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in players)
+    wait_until(lambda: all(process_state(pid) in ("", "Z") for pid in players), 60)
 
 
 @pytest.mark.slow
