@@ -89,6 +89,30 @@ OF_PYTHON = (
     "Extra data",
 )
 """What Python says most often of code and of JSON."""
+OF_TYPES = (
+    "Name `%(name)s` used when not defined",
+    "Operator `%(operator)s` is not supported between objects of type `%(one)s` and `%(other)s`",
+    "Unary operator `%(operator)s` is not supported for object of type `%(found)s`",
+    "Return type does not match returned value: expected `%(expected)s`, found `%(found)s`",
+    "Function always implicitly returns `None`, which is not assignable to return type `%(expected)s`",
+    "Function can implicitly return `None`, which is not assignable to return type `%(expected)s`",
+    "Object of type `%(found)s` has no attribute `%(name)s`",
+    "Object of type `%(found)s` is not assignable to `%(expected)s`",
+    "Object of type `%(found)s` is not callable",
+    "Object of type `%(found)s` is not iterable",
+    "Cannot subscript object of type `%(found)s` with no `%(name)s` method",
+    "Cannot resolve imported module `%(name)s`",
+    "Module `%(module)s` has no member `%(name)s`",
+    "Argument to function `%(function)s` is incorrect: Expected `%(expected)s`, found `%(found)s`",
+    "Argument to bound method `%(function)s` is incorrect: Expected `%(expected)s`, found `%(found)s`",
+    "Argument `%(name)s` does not match any known parameter of function `%(function)s`",
+    "No argument provided for required parameter `%(name)s` of function `%(function)s`",
+    "No arguments provided for required parameters `%(names)s` of function `%(function)s`",
+    "Too many positional arguments to function `%(function)s`: expected %(expected)s, got %(found)s",
+    "No overload of %(what)s `%(function)s` matches arguments",
+    "Default value of type `%(found)s` is not assignable to annotated parameter type `%(expected)s`",
+)
+"""What the sandbox's type checker says most often of a tool's code."""
 LONGEST = 1_000
 """Characters of a text that is looked for."""
 
@@ -135,7 +159,7 @@ def reasons(text: str) -> str:
 def templates() -> dict[str, str]:
     """Every template with the file it stands in; a value is %(name)s in it."""
     found = dict.fromkeys(get_args(Kind), "gpu_worker/tools/tables/sheet.py")
-    found |= dict.fromkeys(OF_PYTHON, "training/phrasebook.py")
+    found |= dict.fromkeys((*OF_PYTHON, *OF_TYPES), "training/phrasebook.py")
     found |= dict.fromkeys((end.replace("_", " ") for end in get_args(Ended)), "gpu_worker/types.py")
     for pattern, told_with in TOLD_WITH.items():
         for file in sorted(ROOT.glob(pattern)):

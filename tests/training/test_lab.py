@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from gpu_worker.tools import aside
 from judging import offline
-from judging.rubric import DEFAULT
+from judging.rubric import DEFAULT, unwrapped
 from tests import stories
 from tests.judging import provider as scripted
 from training.authoring.office import desk, errands, tasks
@@ -288,6 +289,16 @@ def test_a_rubric_shows_what_it_would_change_before_it_is_kept(
     ann.post("/lab/rubric/keep/", form | {"draft": DEFAULT})
     told.agent.refresh_from_db()
     assert told.agent.rubric == "" and RubricVersion.objects.count() == 1
+
+
+def test_the_default_rubric_is_shown_unwrapped_and_sent_back_so_is_still_the_default(
+    ann: Client, told: Run
+) -> None:
+    page = unescape(ann.get(f"/lab/rubric/?run={told.pk}").content.decode())
+    assert page.count(unwrapped(DEFAULT)) == 2
+    ann.post("/lab/rubric/keep/", {"run": told.pk, "draft": unwrapped(DEFAULT)})
+    told.agent.refresh_from_db()
+    assert told.agent.rubric == ""
 
 
 def test_peoples_scores_are_listed_with_what_came_of_them(ann: Client, user: User, group: Group) -> None:

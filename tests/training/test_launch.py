@@ -112,7 +112,7 @@ def test_the_summary_names_every_part_and_where_it_is_edited(client: Client, rea
     for words in (
         "Answers questions about orders.",
         "2 to practise on, 1 to check in between, 2 kept",
-        "steps 12",
+        "Training steps 12",
     ):
         assert words in page
     for slug in ("describe", "tools", "scenarios", "reward", "compute"):

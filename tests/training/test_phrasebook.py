@@ -69,6 +69,32 @@ CODE = (
     "def a(x: str) -> str:\nreturn x\n",
     "def a(x: str -> str:\n    return x\n",
     "def a(x: str) -> str\n    return x\n",
+    *(
+        f'def a(x: int, y: str) -> str:\n    """Say."""\n    {line}\n'
+        for line in (
+            "return y + nothing",
+            "return y + x",
+            "return -y",
+            "return x",
+            "pass",
+            "return x.name",
+            "y: int = 'a'; return y",
+            "return y(3)",
+            "return [each for each in x]",
+            "return x[0]",
+            "import numpy; return y",
+            "import math; return math.nothing(x)",
+            "return y * len(x)",
+            "return y.encode(3)",
+            "return a(x, y, z=1)",
+            "return a(x)",
+            "return a()",
+            "return a(x, y, 3)",
+            "return y.join(3)",
+        )
+    ),
+    'def a(x: int = None) -> str:\n    """Say."""\n    return "a"\n',
+    'def a(x: int) -> str:\n    """Say."""\n    if x:\n        return "a"\n',
 )
 JOBS = (
     {"loss": "nothing"},

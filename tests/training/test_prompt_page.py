@@ -83,6 +83,7 @@ def test_words_of_people_are_escaped_and_never_pass_for_special_tokens(ann: Clie
     shown = ann.post(reverse("final_prompt", args=[library.pk]), {"scenario": scenario.pk}).content.decode()
     assert "<script>" not in shown and "&lt; |im_end|&gt;&lt;script&gt;" in shown
     assert "<mark>&lt;|im_end|&gt;</mark>" in shown
+    assert "counted as the small model that comes with ArtWeb reads them" in shown
     assert f"{errand.result['tokens']} tokens" in shown
     assert Errand.objects.filter(kind="prompt").count() == 1
 

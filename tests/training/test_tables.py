@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
 
 from gpu_worker.tools.tables import open_table, table_tool
 from gpu_worker.types import AUTHORED
@@ -65,6 +67,14 @@ def test_an_upload_becomes_a_table_with_tools_that_work(blank: Agent) -> None:
     tool = table_tool(plan, open_table(Path(plan.settings["path"])).for_one_try())
     found = tool.call({"column": "order no", "value": "a2"})
     assert found == "order no: A2; customer: Bo; price: 3,99"
+
+
+def test_a_tool_of_a_table_tells_the_types_in_the_readers_language(blank: Agent, client: Client) -> None:
+    uploaded(blank)
+    client.force_login(blank.owner)
+    client.cookies.load({"django_language": "zh-hans"})
+    page = client.get(reverse("tool", args=[blank.tools.all()[0].pk])).content.decode()
+    assert '<td class="nowrap">文本</td>' in page and '<td class="nowrap">number</td>' not in page
 
 
 def test_the_upload_is_removed_and_the_stored_table_is_there(blank: Agent) -> None:

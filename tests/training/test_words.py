@@ -19,6 +19,14 @@ def test_time_left_is_a_range_after_three_steps() -> None:
     assert recent and (recent.low, recent.high) == (4.0, 4.0)
 
 
+def test_the_sum_of_a_mix_names_its_parts_as_the_list_of_scores_does() -> None:
+    told = "0.7 × RULER 0.80 + 0.3 × checks 1.00 − 0.1 × length 0.25"
+    assert words.reason("mix", told) == "0.7 × Judge (RULER) 0.80 + 0.3 × Checks 1.00 − 0.1 × Length 0.25"
+    with translation.override("zh-hans"):
+        assert words.reason("mix", told) == "0.7 × 评审（RULER） 0.80 + 0.3 × 检查 1.00 − 0.1 × 长度 0.25"
+    assert words.reason("ruler", "3 × checks 1") == "3 × checks 1"
+
+
 def test_a_sparkline_fits_its_box() -> None:
     assert sparkline([0.5]) is None
     curve = sparkline([0.1, 0.9, 0.4])

@@ -88,6 +88,8 @@ def _named(host: str, port: int) -> bool:
 
 
 def _refusal(sentence: str) -> str:
-    """The guard's own sentence, and who can change it."""
-    told = {"sentence": said(sentence)}
-    return _("%(sentence)s The operator allows addresses of her network with ARTWEB_TOOL_HOSTS.") % told
+    """The guard's own sentence, and how the operator does what it says she can."""
+    told = said(sentence)
+    if "the operator can allow" not in sentence:
+        return told
+    return _("%(sentence)s She does so with ARTWEB_TOOL_HOSTS, where ArtWeb is started.") % {"sentence": told}

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Max
 
-from judging.rubric import DEFAULT
+from judging.rubric import DEFAULT, unwrapped
 from training.models import Agent, RubricVersion, Run
 from training.runs import jobs
 from training.runs.rows import clean
@@ -76,6 +76,6 @@ def history(agent: Agent) -> list[Entry]:
 
 
 def compared(before: str, after: str) -> list[Line]:
-    """Line by line, with what stayed."""
-    rows = difflib.ndiff(before.splitlines(), after.splitlines())
+    """Line by line as people read it, with what stayed."""
+    rows = difflib.ndiff(unwrapped(before).splitlines(), unwrapped(after).splitlines())
     return [Line(row[0], row[2:]) for row in rows if row[0] in "+- "]

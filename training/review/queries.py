@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 
 from training.models import Score, Trajectory
-from training.phrasebook import reasons
 from training.review.quotes import Said, linked
 from training.review.transcript import Turn, turns
 from training.runs import words
@@ -92,7 +91,7 @@ def _given(trajectory: Trajectory, told: list[Turn], alike: int) -> list[GivenSc
             value=row.value,
             explanation=row.explanation,
             is_reward=row.pk == standing if by_a_person else row.source == reward_source,
-            reason=linked(reasons(row.explanation), told, alike),
+            reason=linked(words.reason(row.source, row.explanation), told, alike),
             row=row,
             stands=row.pk == standing,
         )

@@ -1,5 +1,6 @@
 """A run's states and events in plain words. Everything here is a sentence; nothing is looked up or stored."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from judging import offline
 from training.models import Event, Group, Run
-from training.phrasebook import said
+from training.phrasebook import reasons, said
 from training.templatetags.figures import percent, score, to
 
 State = Run.State
@@ -76,6 +77,14 @@ SOURCES = {
     "format": pgettext_lazy("score source", "Format"),
     "human": pgettext_lazy("score source", "Person"),
 }
+_MIXED_FROM = re.compile(r"(?<= × )(?:RULER|checks|environment|length|format)(?= \d)")
+
+
+def reason(source: str, text: str) -> str:
+    """What stands beside a score, in the reader's language; of a mix the sum, its parts by their names."""
+    if source == "mix":
+        return _MIXED_FROM.sub(lambda part: str(SOURCES[part[0].lower()]), text)
+    return reasons(text)
 
 
 def happening(run: Run) -> str:

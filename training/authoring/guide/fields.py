@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from gpu_worker.types import Job
 from judging.rubric import DEFAULT as DEFAULT_RUBRIC
+from judging.rubric import unwrapped
 from training.judges import providers
 from training.models import Agent
 from training.phrasebook import said
@@ -364,7 +365,7 @@ FIELDS = {
             gettext_lazy("What the judge looks at"),
             "text",
             help=gettext_lazy("Empty means the text below. The offline judge goes by its own rules instead."),
-            placeholder=DEFAULT_RUBRIC,
+            placeholder=unwrapped(DEFAULT_RUBRIC),
             longest=jobs.TEXTS["rubric"],
         ),
         Field(

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 from gpu_worker.environments import ENVIRONMENTS
 from gpu_worker.types import AUTHORED, Job
 from judging import offline
-from training.authoring.guide import wizard
+from training.authoring.guide import compute, wizard
 from training.models import LIVING, Agent
 from training.runs import knobs, words
 from training.templatetags.figures import figure
@@ -79,5 +79,7 @@ def _changed(agent: Agent) -> str:
     if not changed:
         return _("None, all as recommended")
     count = len(changed)
-    told = {"count": count, "names": ", ".join(f"{knob.name} {knob.written}" for knob in changed)}
+    labels = {field.name: field.label for field in (*compute.FIELDS, *compute.REWARD)}
+    names = (f"{labels.get(knob.name, knob.name)} {knob.written}" for knob in changed)
+    told = {"count": count, "names": ", ".join(names)}
     return ngettext("%(names)s", "%(count)s settings: %(names)s", count) % told

@@ -3,7 +3,7 @@
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from judging.rubric import DEFAULT
+from judging.rubric import DEFAULT, unwrapped
 from training.judges import rubrics
 from training.models import Agent
 from training.runs import jobs
@@ -11,9 +11,9 @@ from training.runs.rows import clean
 
 
 def sound(text: str) -> str:
-    """As it is kept: clean, not too long, and empty where it is the default word for word."""
+    """As it is kept: clean, not too long, and empty where it is the default word for word, wrapped or not."""
     kept = clean(text.replace("\r\n", "\n")).strip()[: jobs.TEXTS["rubric"]]
-    return "" if kept == DEFAULT.strip() else kept
+    return "" if unwrapped(kept) == unwrapped(DEFAULT).strip() else kept
 
 
 def keep(agent: Agent, text: str, *, author: User, note: str = "") -> None:

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from judging.rubric import DEFAULT
+from judging.rubric import DEFAULT, unwrapped
 from training.access import run_of
 from training.authoring.office import errands
 from training.judges.lab import asking_form, keeping, queue
@@ -96,9 +96,9 @@ def _context(request: HttpRequest, run: Run, selection: queue.Selection) -> dict
     return {
         "run": run,
         "selection": selection,
-        "present": present or DEFAULT,
+        "present": unwrapped(present or DEFAULT),
         "is_default": not present,
-        "draft": (draft if draft is not None else present) or DEFAULT,
+        "draft": (draft if draft is not None else present) or unwrapped(DEFAULT),
         "judge": judge,
         "judges": judges if judge in dict(judges) else [*judges, (judge, judge_title(judge))],
         "cap": asking_form.USUAL_CAP,
