@@ -91,6 +91,7 @@ def over_http(*, port: int = 0) -> Iterator[Heard]:
     thread = threading.Thread(target=web.run, daemon=True)
     thread.start()
     while not web.started:
+        assert thread.is_alive(), "the server did not start"
         time.sleep(0.01)
     heard.port = web.servers[0].sockets[0].getsockname()[1]
     yield heard

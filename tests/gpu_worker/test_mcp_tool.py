@@ -34,7 +34,9 @@ def there() -> Iterator[Heard]:
 
 
 @pytest.fixture
-def ended() -> Iterator[None]:
+def ended(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Programs that a busy machine may start slowly are ended."""
+    monkeypatch.setattr(mcp_sessions, "OPENING", 60.0)
     yield
     mcp_sessions.close()
 
@@ -132,7 +134,7 @@ def test_a_stream_without_end_is_cut_off(piece: bytes, pause: float, monkeypatch
     async def stream(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for _ in range(500):
+        for _ in range(1500):
             await response.write(piece)
             await asyncio.sleep(pause)
         return response
@@ -143,9 +145,10 @@ def test_a_stream_without_end_is_cut_off(piece: bytes, pause: float, monkeypatch
         began = time.monotonic()
         with pytest.raises(ToolError):
             list_mcp_tools({"url": there.url}, outside(), there.guard())
-        assert time.monotonic() - began < 9
+        assert time.monotonic() - began < 20
 
 
+@pytest.mark.usefixtures("ended")
 def test_the_server_that_was_opened_first_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcp_sessions, "MAX_SESSIONS", 2)
     programs = {name: (*PROGRAM, name) for name in ("a", "b", "c")}
@@ -153,7 +156,7 @@ def test_the_server_that_was_opened_first_makes_room(monkeypatch: pytest.MonkeyP
         int(mcp_tool(plan("who", program=name), outside(programs=programs)).call({}).split(" ", 1)[0])
         for name in ("a", "b", "c")
     ]
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while is_alive(running[0]) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert [is_alive(process) for process in running] == [False, True, True]
@@ -183,8 +186,8 @@ def test_a_call_that_takes_too_long_is_given_up(there: Heard, monkeypatch: pytes
     monkeypatch.setattr(mcp_tools, "DEADLINE", 0.3)
     began = time.monotonic()
     with pytest.raises(ToolError, match="no answer within"):
-        call(there, "slow", {"seconds": 20})
-    assert time.monotonic() - began < 15
+        call(there, "slow", {"seconds": 60})
+    assert time.monotonic() - began < 30
     monkeypatch.undo()
     assert call(there, "status", {"order": "2"}) == "order 2: 已发货"
 

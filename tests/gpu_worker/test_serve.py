@@ -89,7 +89,7 @@ def server(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     finally:
         server.client.close()
         server.process.terminate()
-        assert server.process.wait(20) == 0
+        assert server.process.wait(60) == 0
 
 
 def adapter(server: Server, name: str, seed: int) -> Path:

@@ -26,7 +26,7 @@ async def there() -> AsyncIterator[Provider]:
 
 async def test_threads_ask_through_one_model(there: Provider) -> None:
     purse = Purse()
-    there.pause = 0.02
+    there.pause, there.together = 0.02, 2
     ask = asking(purse, access=lambda name: there.access())
     with ThreadPoolExecutor(32) as threads:
         asked = [asyncio.wrap_future(threads.submit(ask, "openai/scripted", QUESTION)) for _ in range(40)]
@@ -50,5 +50,5 @@ async def test_a_forked_child_asks_in_a_loop_of_its_own(there: Provider) -> None
     assert await asyncio.to_thread(ask, "openai/scripted", QUESTION) == "fine"
     child = multiprocessing.get_context("fork").Process(target=ask, args=("openai/scripted", QUESTION))
     child.start()
-    await asyncio.to_thread(child.join, 20)
+    await asyncio.to_thread(child.join, 120)
     assert child.exitcode == 0 and len(there.asked) == 2

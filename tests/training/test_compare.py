@@ -311,12 +311,12 @@ def outside_model(script: Any) -> Iterator[Provider]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    ready.wait(10)
+    assert ready.wait(60)
     try:
         yield there[0]
     finally:
         loop.call_soon_threadsafe(over.set)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 

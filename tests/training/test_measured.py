@@ -205,7 +205,7 @@ def test_the_policy_that_sampled_a_try_agrees_and_another_does_not(
 @pytest.fixture
 def told(run: Run) -> Trajectory:
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    return Trajectory.objects.filter(run=run)[0]
+    return Trajectory.objects.filter(run=run).earliest("pk")
 
 
 def values_like(trajectory: Trajectory) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ def bob(other_user: User) -> Client:
 @pytest.fixture
 def told(run: Run) -> Trajectory:
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    return Trajectory.objects.filter(run=run)[0]
+    return Trajectory.objects.filter(run=run).earliest("pk")
 
 
 def test_a_note_stands_beside_its_message(ann: Client, told: Trajectory) -> None:
@@ -76,7 +76,7 @@ def test_a_tag_is_given_once_and_taken_back(ann: Client, told: Trajectory) -> No
 
 
 def test_tags_of_the_run_are_offered(ann: Client, told: Trajectory) -> None:
-    other = Trajectory.objects.filter(run=told.run)[1]
+    other = Trajectory.objects.filter(run=told.run).order_by("pk")[1]
     notes.tag(other, "hallucinated")
     page = ann.get(f"/trajectories/{told.pk}/").content.decode()
     assert '<option value="hallucinated">' in page

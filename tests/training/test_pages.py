@@ -48,8 +48,8 @@ def text_of(client: Client, address: str, status: int = 200) -> str:
 
 
 def pages_of(run: Run) -> list[str]:
-    group = Group.objects.filter(run=run, label="train")[0]
-    trajectory = Trajectory.objects.filter(group=group)[0]
+    group = Group.objects.filter(run=run, label="train").earliest("pk")
+    trajectory = Trajectory.objects.filter(group=group).earliest("pk")
     return [
         f"/runs/{run.pk}/",
         f"/runs/{run.pk}/offer/",
@@ -196,7 +196,7 @@ def test_older_log_lines_are_fetched(ann: Client, told: Run) -> None:
 
 
 def test_a_group_shows_all_tries_ranked_with_reason_and_judge(ann: Client, told: Run) -> None:
-    group = Group.objects.filter(run=told, label="train", successes__gt=0, successes__lt=8)[0]
+    group = Group.objects.filter(run=told, label="train", successes__gt=0, successes__lt=8).earliest("pk")
     page = text_of(ann, f"/groups/{group.pk}/")
     rewards = [float(value) for value in re.findall(r'class="try-reward num">([\d.]+)<', page)]
     assert len(rewards) == 8 and rewards == sorted(rewards, reverse=True)
@@ -207,7 +207,7 @@ def test_a_group_shows_all_tries_ranked_with_reason_and_judge(ann: Client, told:
 
 
 def test_held_out_groups_are_called_what_they_are(ann: Client, told: Run) -> None:
-    group = Group.objects.filter(run=told, label="baseline", index=4)[0]
+    group = Group.objects.filter(run=told, label="baseline", index=4).earliest("pk")
     trajectory = Trajectory.objects.get(group=group)
     for address in (f"/groups/{group.pk}/", f"/trajectories/{trajectory.pk}/"):
         page = text_of(ann, address)
@@ -241,7 +241,7 @@ def test_turns_that_equal_the_best_try_are_marked(ann: Client, run: Run) -> None
 
 def test_a_trajectory_is_readable(ann: Client, run: Run) -> None:
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    trajectory = Trajectory.objects.filter(group__run=run)[0]
+    trajectory = Trajectory.objects.filter(group__run=run).earliest("pk")
     page = text_of(ann, f"/trajectories/{trajectory.pk}/")
     for said in (stories.SYSTEM, "find_order", "order_id", "OR-20037", "shipped with DHL", "rank "):
         assert said in page

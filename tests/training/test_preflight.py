@@ -108,7 +108,7 @@ def test_without_a_worker_a_run_may_wait_but_it_is_said(agent: Agent) -> None:
 
 def test_a_worker_that_trains_is_seen_without_asking(agent: Agent, run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(
-        state="training", lease_until=timezone.now() + timedelta(seconds=9), worker="w"
+        state="training", lease_until=timezone.now() + timedelta(seconds=60), worker="w"
     )
     assert "training another run" in checked(agent)["Worker"].says
 

@@ -177,7 +177,7 @@ def test_whatever_a_model_is_called_it_is_asked_through_the_guard(
     assert access.door is not None
     shut = type(access)(access.model, "http://10.1.2.3/v1", access.api_key, door=access.door)
     with pytest.raises(NoAnswer) as refused:
-        asyncio.run(Model(shut, attempts=1, timeout=5).complete(checkup.WORD))
+        asyncio.run(Model(shut, attempts=1, timeout=60).complete(checkup.WORD))
     assert checkup.kind(refused.value) == "not_allowed" and kept.pk
     assert any(isinstance(cause, NotAllowed) for cause in checkup._causes(refused.value))
 

@@ -88,7 +88,7 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_checkpoint_plays_on_from_a_turn_and_the_same_again(trained: Run) -> None:
-    trajectory = Trajectory.objects.filter(run=trained, label="train")[0]
+    trajectory = Trajectory.objects.filter(run=trained, label="train").earliest("pk")
     assert replay.steps_of(trained) == [0, 1]
     row = asked(trajectory, step=1)
     first, again = played(row), played(row)
@@ -103,7 +103,7 @@ def test_a_checkpoint_plays_on_from_a_turn_and_the_same_again(trained: Run) -> N
 
 def test_the_desk_keeps_what_came_out(run: Run, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    trajectory = Trajectory.objects.filter(run=run)[0]
+    trajectory = Trajectory.objects.filter(run=run).earliest("pk")
     row = asked(trajectory)
     answered = {"role": "assistant", "content": "Nobody knows!"}
     said = [*trajectory.record.messages[: row.from_message], answered]
@@ -193,7 +193,7 @@ def test_turns_of_the_kept_part_count(run: Run) -> None:
 
 def test_what_cannot_be_played_is_refused_in_words(run: Run) -> None:
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    trajectory = Trajectory.objects.filter(run=run)[0]
+    trajectory = Trajectory.objects.filter(run=run).earliest("pk")
     wrong: list[dict[str, Any]] = [
         {"message": 0},
         {"message": 99},
@@ -218,7 +218,7 @@ def test_a_program_that_dies_is_told_with_its_last_words() -> None:
 
 def test_nobody_else_plays_or_reads_it(run: Run, other_user: User, client: Client) -> None:
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    row = asked(Trajectory.objects.filter(run=run)[0])
+    row = asked(Trajectory.objects.filter(run=run).earliest("pk"))
     client.force_login(other_user)
     assert client.get(f"/replays/{row.pk}/").status_code == 404
     assert client.post(f"/trajectories/{row.trajectory_id}/replays/", {"message": 2}).status_code == 404
@@ -227,7 +227,7 @@ def test_nobody_else_plays_or_reads_it(run: Run, other_user: User, client: Clien
 def test_what_was_said_in_a_replay_stays_text(run: Run, client: Client) -> None:
     text = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    trajectory = Trajectory.objects.filter(run=run)[0]
+    trajectory = Trajectory.objects.filter(run=run).earliest("pk")
     row = asked(trajectory)
     row.messages = [*trajectory.record.messages[: row.from_message], {"role": "assistant", "content": text}]
     row.scores, row.ended = [[text, 0.0, text]], text[:20]

@@ -126,7 +126,7 @@ def test_a_key_may_be_anything(ann: Client, run: Run) -> None:
 def test_nobody_else_sees_them(run: Run, other_user: User, client: Client) -> None:
     key = over_steps(run, (0, 1))
     client.force_login(other_user)
-    trajectory = Trajectory.objects.filter(run=run)[0]
+    trajectory = Trajectory.objects.filter(run=run).earliest("pk")
     for address in (f"/runs/{run.pk}/scenarios/", f"/runs/{run.pk}/scenarios/{key}/"):
         assert client.get(address).status_code == 404
     for address in ("scenario/", "scenario/undo/"):
@@ -149,7 +149,7 @@ def tried(run: Run) -> Trajectory:
     RunScenarios.objects.filter(run=run).update(values=values)
     Run.objects.filter(pk=run.pk).update(config={"system_prompt": stories.SYSTEM})
     stories.tell(run, iter([stories.judged(1, 0, skill=1.0)]))
-    return Trajectory.objects.filter(group=Group.objects.get(run=run))[0]
+    return Trajectory.objects.filter(group=Group.objects.get(run=run)).earliest("pk")
 
 
 @pytest.mark.django_db(transaction=True)

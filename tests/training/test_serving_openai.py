@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ from gpu_worker.engines.embedded.directory import EMBEDDED
 from gpu_worker.environments import ENVIRONMENTS
 from gpu_worker.types import Tool, ToolError
 from tests.parrot_model import ARGUMENTS, SENTENCE, WORD, build_chatterbox, build_parrot
+from tests.ports import free_port
 from tests.tiny_adapter import build_adapter
 from tests.tiny_model import build
 from training.serving.snippets import snippets
@@ -121,9 +121,7 @@ class Site:
         self.facts = json.loads(told.stdout)
 
     def start_site(self) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         where = ["-b", "127.0.0.1", "-p", str(self.port), "-v", "0", "artweb.asgi:application"]
         self.site = subprocess.Popen([sys.executable, "-m", "daphne", *where], cwd=ROOT, env=self.environment)
         until(lambda: httpx.get(f"{self.base_url}/models").status_code == 401)
@@ -135,32 +133,40 @@ class Site:
             cwd=ROOT,
             env={**self.environment, "ARTWEB_MODEL_KEY": self.facts["model_key"]},
         )
-        until(lambda: Path(self.facts["socket"]).is_socket())
+        until(lambda: self.answering() == 0)
 
     def answering(self) -> int:
         """How many chats the model server is busy with."""
         transport = httpx.HTTPTransport(uds=self.facts["socket"])
         headers = {"Authorization": f"Bearer {self.facts['model_key']}"}
-        with httpx.Client(transport=transport, base_url="http://m", headers=headers) as direct:
+        with httpx.Client(transport=transport, base_url="http://m", headers=headers, timeout=60) as direct:
             return int(direct.get("/health").json()["answering"])
 
     def stop(self) -> None:
         for process in (self.site, self.models):
             if process is not None:
                 process.terminate()
-                process.wait(20)
+                process.wait(60)
 
 
-def until(true: Callable[[], object], within: float = 30.0) -> None:
+def until(true: Callable[[], object], within: float = 120.0) -> None:
     end = time.monotonic() + within
-    while time.monotonic() < end:
-        try:
-            if true():
-                return
-        except httpx.TransportError:
-            pass
+    while not answers(true):
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {within:.1f} s")
         time.sleep(0.1)
-    raise TimeoutError(f"not within {within:.1f} s")
+
+
+def answers(true: Callable[[], object]) -> bool:
+    try:
+        return bool(true())
+    except httpx.TransportError:
+        return False
+
+
+def once_of(times: int, holds: Callable[[], bool]) -> bool:
+    """What a clock says is true if it is once: a machine may halt for seconds, and not each time."""
+    return any(holds() for _ in range(times))
 
 
 @pytest.fixture(scope="module")
@@ -245,11 +251,15 @@ def test_a_stream_adds_up_to_the_answer(client: OpenAI) -> None:
 
 
 def test_a_stream_arrives_piece_by_piece(client: OpenAI) -> None:
-    started, arrivals = time.monotonic(), []
-    for chunk in ask(client, model="endless", max_tokens=400, stream=True):
-        arrivals.append(time.monotonic() - started)
-        assert chunk.choices[0].delta.content in ("", WORD.strip(), WORD, None)
-    assert len(arrivals) > 300 and arrivals[10] < arrivals[-1] / 2
+    def piece_by_piece() -> bool:
+        started, arrivals = time.monotonic(), []
+        for chunk in ask(client, model="endless", max_tokens=400, stream=True):
+            arrivals.append(time.monotonic() - started)
+            assert chunk.choices[0].delta.content in ("", WORD.strip(), WORD, None)
+        assert len(arrivals) > 300
+        return arrivals[10] < arrivals[-1] / 2
+
+    assert once_of(3, piece_by_piece)
 
 
 def test_a_stream_brings_logprobs_at_its_end(client: OpenAI) -> None:
@@ -401,7 +411,7 @@ def test_a_body_over_its_limit_is_refused(site: Site, client: OpenAI) -> None:
     pieces = (b"x" * 65536 for _ in range(20))  # no Content-Length
     headers = {"Authorization": f"Bearer {site.facts['key']}"}
     url = f"{site.base_url}/chat/completions"
-    assert httpx.post(url, content=pieces, headers=headers).status_code == 413
+    assert httpx.post(url, content=pieces, headers=headers, timeout=60).status_code == 413
 
 
 def test_other_addresses_and_methods_are_refused_in_the_same_form(site: Site, client: OpenAI) -> None:
@@ -449,14 +459,25 @@ def test_a_client_that_goes_away_stops_the_generation(site: Site, client: OpenAI
     started = time.monotonic()
     ask(client, model="endless", max_tokens=None, n=16)
     whole = time.monotonic() - started
-    stream = ask(client, model="endless", max_tokens=None, n=16, stream=True)
-    next(iter(stream))
-    assert site.answering() == 1
-    stream.close()
-    until(lambda: site.answering() == 0, within=whole / 2 + 1)
-    with pytest.raises(openai.APITimeoutError):
-        ask(client.with_options(timeout=whole / 8), model="endless", max_tokens=None, n=16)
-    until(lambda: site.answering() == 0, within=whole / 2 + 1)
+
+    def stops_before_its_end() -> bool:
+        gone = time.monotonic()
+        until(lambda: site.answering() == 0)
+        return time.monotonic() - gone < whole / 2 + 1
+
+    def read_and_left() -> bool:
+        stream = ask(client, model="endless", max_tokens=None, n=16, stream=True)
+        next(iter(stream))
+        under_way = site.answering() == 1
+        stream.close()
+        return stops_before_its_end() and under_way
+
+    def left_unread() -> bool:
+        with pytest.raises(openai.APITimeoutError):
+            ask(client.with_options(timeout=whole / 8), model="endless", max_tokens=None, n=16)
+        return stops_before_its_end()
+
+    assert once_of(3, read_and_left) and once_of(3, left_unread)
 
 
 def test_the_door_adds_little(site: Site, client: OpenAI) -> None:
@@ -489,7 +510,7 @@ def fastest(call: Any) -> float:
 def test_without_the_model_server_the_door_says_so_and_recovers(site: Site, client: OpenAI) -> None:
     assert site.models is not None
     site.models.terminate()
-    site.models.wait(20)
+    site.models.wait(60)
     for stream in (False, True):
         with pytest.raises(openai.InternalServerError) as caught:
             ask(client, stream=stream)
