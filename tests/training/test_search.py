@@ -107,11 +107,32 @@ def test_pages_of_a_search_show_every_try_once(run: Run, monkeypatch: pytest.Mon
 def test_the_index_follows_and_says_how_far_behind_it_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = say(run, *["The parcel is lost."] * 10)
     monkeypatch.setattr(queries, "SEARCH_PATIENCE", -1.0)
+    monkeypatch.setattr(search, "READ", 4)
     listing = queries.listing(Filters(run=run.pk, text="parcel"), [run])
-    assert (len(listing.rows), listing.behind) == (search.SLICE, len(ids) - search.SLICE)
+    assert (len(listing.rows), listing.behind) == (4, len(ids) - 4)
     assert search.catch_up(60)
     listing = queries.listing(Filters(run=run.pk, text="parcel"), [run])
     assert (len(listing.rows), listing.behind) == (10, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_index_at_once_index_each_try_once_and_none_that_is_gone(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, gone, last = say(run, "lost parcel", "lost parcel", "lost parcel")
+
+    def meanwhile(messages: list[dict[str, object]]) -> str:
+        """While one has read its tries, another indexes them all and one is deleted."""
+        monkeypatch.setattr(search, "text_of", text_of)
+        search.catch_up(60)
+        search.forget(gone, text_of(messages))
+        Trajectory.objects.filter(pk=gone).delete()
+        return text_of(messages)
+
+    monkeypatch.setattr(search, "text_of", meanwhile)
+    assert search.catch_up(60)
+    search.forget(first, text_of(TrajectoryRecord.objects.get(pk=first).messages))
+    assert search.candidates(wanted("parcel"), after=first - 1, before=None, rising=True, limit=9) == [last]
 
 
 @pytest.mark.django_db(transaction=True)

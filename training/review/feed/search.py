@@ -8,18 +8,22 @@ few seconds and, for a moment, by a search.
 
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.db import connection, transaction
 
 from training.models import Trajectory, TrajectoryRecord
 from training.review.feed.wanted import GRAM, Wanted, text_of
 
-SLICE = 4
-"""Tries of one transaction: about two milliseconds in which nobody else can write."""
+READ = 64
+"""Tries whose transcripts are read together, while others may write."""
+SLICE = 16
+"""Tries of one transaction: about a millisecond in which nobody else can write."""
 LOOK_BACK = 2000
 """Ids below the newest indexed one that are looked at again: another writer may have finished later."""
 MOST_BEHIND = 10_000
+NEWEST = 2**62
+"""Above every id."""
 
 
 def candidates(
@@ -29,7 +33,7 @@ def candidates(
     sql, match = _SQL[connection.vendor]["find"], _matched(asked.grams)
     order = "ASC" if rising else "DESC"
     with connection.cursor() as cursor:
-        cursor.execute(f"{sql} ORDER BY 1 {order} LIMIT %s", [match, after or 0, before or 2**62, limit])
+        cursor.execute(f"{sql} ORDER BY 1 {order} LIMIT %s", [match, after or 0, before or NEWEST, limit])
         return [row[0] for row in cursor.fetchall()]
 
 
@@ -69,16 +73,28 @@ def forget(trajectory_id: int, text: str) -> None:
 
 
 def _index_some() -> int:
-    """Index the next few tries in one short transaction; how many there were."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_SQL[connection.vendor]["missing"], [indexed_to() - LOOK_BACK, SLICE])
-        ids = [row[0] for row in cursor.fetchall()]
-        if ids:
-            records = TrajectoryRecord.objects.filter(pk__in=ids).values_list("pk", "messages")
-            texts = dict.fromkeys(ids, "") | {pk: text_of(messages) for pk, messages in records}
-            told = [(pk, _indexed(text)) for pk, text in texts.items()]
-            cursor.executemany(_SQL[connection.vendor]["add"], told)
+    """Read the next few tries, then index them in short transactions; how many there were."""
+    ids = _missing(indexed_to() - LOOK_BACK, NEWEST, READ)
+    records = TrajectoryRecord.objects.filter(pk__in=ids).values_list("pk", "messages")
+    texts = dict.fromkeys(ids, "") | {pk: text_of(messages) for pk, messages in records}
+    for at in range(0, len(ids), SLICE):
+        _add(ids[at : at + SLICE], texts)
     return len(ids)
+
+
+def _add(ids: Sequence[int], texts: Mapping[int, str]) -> None:
+    """Index a slice, but for what somebody else has indexed or taken away since it was read."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        still = _missing(ids[0] - 1, ids[-1], ids[-1] - ids[0] + 1)
+        told = [(pk, _indexed(texts[pk])) for pk in still if pk in texts]
+        cursor.executemany(_SQL[connection.vendor]["add"], told)
+
+
+def _missing(after: int, to: int, limit: int) -> list[int]:
+    """Ids of tries that are not in the index, above `after` and up to `to`, in order."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SQL[connection.vendor]["missing"], [after, to, limit])
+        return [row[0] for row in cursor.fetchall()]
 
 
 def _matched(grams: Sequence[str]) -> str | list[int]:
@@ -101,7 +117,7 @@ def _hashes(grams: Sequence[str] | set[str]) -> list[int]:
 
 _MISSING = """
     SELECT id FROM training_trajectory AS try
-    WHERE id > %s AND NOT EXISTS (SELECT 1 FROM {known} AS known WHERE known.id = try.id)
+    WHERE id > %s AND id <= %s AND NOT EXISTS (SELECT 1 FROM {known} AS known WHERE known.id = try.id)
     ORDER BY id LIMIT %s
 """
 _SQL = {
