@@ -28,11 +28,13 @@ import django  # noqa: E402
 
 django.setup()
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 
 from training.models import Agent, Run, RunScenarios, Scenario  # noqa: E402
 
+hypothesis.settings.load_profile("ci")  # the same examples everywhere, and no time limit for one
 MakeRun = Callable[..., Run]
 
 

@@ -208,7 +208,8 @@ def test_a_low_rank_layer_has_the_gradients_of_the_formula() -> None:
     layer = LowRankLinear(plain, 2, 1.5, generator)
     layer.lora_B.data.normal_(generator=generator)
     layer.merge()
-    x, grad = torch.randn(3, 4, 6, requires_grad=True), torch.randn(3, 4, 5)
+    x = torch.randn(3, 4, 6, generator=generator).requires_grad_()
+    grad = torch.randn(3, 4, 5, generator=generator)
     inputs = [x, layer.lora_A, layer.lora_B]
     expected = plain(x) + 1.5 * (x @ layer.lora_A.T @ layer.lora_B.T)
     found = layer(x)
