@@ -29,6 +29,9 @@ class Group(models.Model):
     tied = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    drawn: list["Trajectory"]
+    """Its tries with what a card draws of them, where `runs.queries` has read it for one."""
+
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["run", "label", "step", "index"], name="group_place_in_run")

@@ -7,6 +7,7 @@ page and the frames that follow it can neither overlap nor leave a gap. Nothing 
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -19,6 +20,7 @@ from training.models import Event, Group, Run, StepMetrics, Trajectory
 from training.runs import condition, learner, line, words
 from training.runs.condition import Steps
 from training.runs.eta import Remaining, remaining
+from training.runs.prepared import Prepared
 from training.runs.sparkline import Sparkline, sparkline
 
 CARDS = 50
@@ -256,17 +258,33 @@ def lines_before(run: Run, seq: int) -> list[words.Line]:
 
 
 def _groups(ids: Iterable[int]) -> dict[int, Group]:
-    wanted = set(ids)
-    found: dict[int, Group] = {}
-    if wanted:
-        found = _for_cards().in_bulk(wanted)
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    groups, tries = _cards(len(wanted))
+    found = {group.pk: group for group in groups(*wanted)}
+    for group in found.values():
+        group.drawn = []
+    for trajectory in tries(*wanted):
+        found[trajectory.group_id].drawn.append(trajectory)
     return found
 
 
+@lru_cache(maxsize=64)
+def _cards(count: int) -> tuple[Prepared[Group], Prepared[Trajectory]]:
+    """So many groups by their ids, and the tries of so many groups."""
+    ids = range(count)
+    return Prepared(_for_cards().filter(pk__in=ids)), Prepared(_drawn().filter(group_id__in=ids))
+
+
 def _for_cards() -> QuerySet[Group]:
-    """Groups with what their cards draw of each try, and no long column."""
-    tries = Trajectory.objects.only("group_id", "index", "reward", "success")
-    return Group.objects.defer("tools", "rubric").prefetch_related(Prefetch("trajectories", queryset=tries))
+    """Groups with what their cards say, and no long column."""
+    return Group.objects.defer("tools", "rubric").order_by()
+
+
+def _drawn() -> QuerySet[Trajectory]:
+    """Tries with what cards draw of each."""
+    return Trajectory.objects.only("group_id", "index", "reward", "success").order_by("group_id", "index")
 
 
 def curve_row(event: Event) -> dict[str, Any]:
@@ -287,7 +305,8 @@ def curve_row(event: Event) -> dict[str, Any]:
 
 def groups_page(run: Run, *, label: str, step: int | None, before: int | None) -> list[Group]:
     """A page of a run's groups, newest first; `before` is the id the page before ended with."""
-    groups = _for_cards().filter(run=run)
+    tries = Prefetch("trajectories", _drawn(), to_attr="drawn")
+    groups = _for_cards().filter(run=run).prefetch_related(tries)
     if label:
         groups = groups.filter(label=label)
     if step is not None:
