@@ -1,4 +1,4 @@
-// What all charts share: colours as the page has them, and axes that keep quiet.
+// What all charts share: colours as the page has them, axes that keep quiet, and dots for what stands alone.
 
 /** A colour token as the browser computes it: canvases do not know light-dark(). */
 export function colour(host, name, alpha = 1) {
@@ -19,6 +19,12 @@ export function axis(host, more = {}) {
     font: `11px ${getComputedStyle(host).fontFamily}`,
     ...more,
   };
+}
+
+/** Only what has no neighbour to be joined to gets a dot of its own. */
+export function lonely(plot, series) {
+  const values = plot.data[series];
+  return values.flatMap((value, at) => (value != null && values[at - 1] == null && values[at + 1] == null ? [at] : []));
 }
 
 /** Calls `redraw` when light turns to dark or back; returns what ends that. */

@@ -1,6 +1,6 @@
 // <learner-charts>: small charts of the learner, all drawn from the rows of the one table it holds.
 
-import { axis, colour, onOtherScheme } from "./chart-colours.js";
+import { axis, colour, lonely, onOtherScheme } from "./chart-colours.js";
 
 const SYNC = "learner";
 
@@ -16,12 +16,6 @@ function tick(unit, value) {
   if (unit === "share") return `${Math.round(value * 100)} %`;
   if (Math.abs(value) >= 10_000) return `${value / 1000}k`;
   return String(Math.round(value * 1e6) / 1e6);
-}
-
-/** Only what has no neighbour to be joined to gets a dot of its own. */
-function lonely(plot, series) {
-  const values = plot.data[series];
-  return values.flatMap((value, at) => (value != null && values[at - 1] == null && values[at + 1] == null ? [at] : []));
 }
 
 class SmallChart {

@@ -1,6 +1,6 @@
 // <reward-chart>: draws the curve from the rows of the table it holds, so that chart and table cannot differ.
 
-import { axis, colour, onOtherScheme } from "./chart-colours.js";
+import { axis, colour, lonely, onOtherScheme } from "./chart-colours.js";
 
 const number = (text) => (text === undefined || text === "" || text === "None" ? null : Number(text));
 
@@ -68,7 +68,10 @@ class RewardChart extends HTMLElement {
 
   options() {
     const share = (u, values) => values.map((value) => `${Math.round(value * 100) / 100}`);
-    const line = (name, more = {}) => ({ stroke: colour(this, name), width: 2, points: { show: false }, spanGaps: true, ...more });
+    const line = (name, more = {}) => {
+      const ink = colour(this, name);
+      return { stroke: ink, width: 2, points: { show: true, size: 6, fill: ink, filter: lonely }, spanGaps: true, ...more };
+    };
     const edge = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
     const held = colour(this, "held-out");
     return {

@@ -24,7 +24,7 @@ from training.judges.lab.cost import foretold
 from training.judges.lab.questions import Hearing, unanswered
 from training.judges.lab.sources import sha256_of, sources
 from training.judges.lab.strips import strips
-from training.models import Errand, Group, JudgeTrial, Ranking, RubricVersion, Run
+from training.models import Errand, Group, JudgeTrial, Ranking, RubricVersion, Run, Score
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MakeRun = Callable[..., Run]
@@ -466,6 +466,14 @@ def test_a_run_without_groups_to_compare_can_be_looked_at(ann: Client, told: Run
     rubric = ann.get("/lab/rubric/", {"run": bare.pk}).content.decode()
     assert "This run has no group yet" in rubric and "0 real groups" not in rubric
     assert f'<option value="{told.pk}" selected>' in ann.get("/lab/", {"run": "x"}).content.decode()
+
+
+@pytest.mark.parametrize(("alone", "parts"), [(False, "12345"), (True, "1234")])
+def test_the_parts_are_counted_without_a_gap(ann: Client, told: Run, alone: bool, parts: str) -> None:
+    if alone:  # nobody to be compared with
+        Score.objects.filter(trajectory__run=told).exclude(source="checks").delete()
+    page = ann.get("/lab/", {"run": told.pk}).content.decode()
+    assert "".join(re.findall(r">(\d) · ", page)) == parts
 
 
 def test_a_card_cuts_what_a_call_was_given(ann: Client, make_run: MakeRun) -> None:

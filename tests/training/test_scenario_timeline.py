@@ -71,7 +71,13 @@ def test_the_page_shows_both_sides_of_the_flip(ann: Client, run: Run) -> None:
     page = ann.get(f"/runs/{run.pk}/scenarios/{key}/").content.decode()
     assert 'href="?k=2&amp;j=3"' in page and "solved from here on" in page
     assert "Then: Step 2" in " ".join(page.split()).replace("</h3>", " ") and "shipped" in page
-    assert page.count("sides-row") >= 4
+    assert page.count("sides-row") >= 4 and "mean score +" in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_said_to_have_changed_in_one_step(ann: Client, run: Run) -> None:
+    page = ann.get(f"/runs/{run.pk}/scenarios/{over_steps(run, (1,))}/").content.decode()
+    assert "tried in one step only" in page and "mean score" not in page
 
 
 @pytest.mark.django_db(transaction=True)

@@ -373,7 +373,9 @@ FIELDS = {
             gettext_lazy("The model that learns"),
             "cards",
             choices=base_model_choices,
-            other=gettext_lazy("Another: the path of a directory, or a hub id such as Qwen/Qwen3-0.6B"),
+            other=gettext_lazy(
+                "Another: a directory on this machine, or its name on Hugging Face, such as Qwen/Qwen3-0.6B"
+            ),
             check=lambda agent, text: base_models.complaint(text),
             longest=jobs.TEXTS["base_model"],
         ),
