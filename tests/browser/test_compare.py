@@ -69,8 +69,9 @@ def test_a_comparison_is_started_with_the_keyboard_and_read(site: Site, sign_in:
     page.locator(".compare-lines tbody a").first.press("Enter")
     expect(page.locator(".compare-head")).to_have_count(2)
     accessible(page)
-    first = page.get_by_role("heading", level=1).inner_text()
+    first, address = page.get_by_role("heading", level=1).inner_text(), page.url
     page.keyboard.press("]")
+    page.wait_for_url(lambda url: url != address)
     expect(page.get_by_role("heading", level=1)).not_to_have_text(first)
     page.keyboard.press("u")
     expect(page.locator(".compare-figures")).to_be_visible()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.accessibility import serious_faults
+from tests.browser.accessibility import serious_faults, width
 from tests.browser.site import Site
 
 SignIn = Callable[..., Page]
@@ -82,7 +82,7 @@ def test_tries_are_dragged_to_places_and_onto_each_other(site: Site, sign_in: Si
     page.get_by_role("button", name="Try 3: one place worse").click()
     assert places(page) == [["Try 2"], ["Try 1"], ["Try 3"]]
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert width(page, 390) <= 390
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     assert serious_faults(page) == []
 
@@ -97,9 +97,9 @@ def test_judges_are_asked_and_a_rubric_shows_what_it_would_change(
     expect(page.get_by_text("15 questions to be asked.")).to_be_visible()
     page.get_by_role("button", name="Ask the judges").press("Enter")
     mine = page.get_by_role("row", name="default rubric").first
-    expect(mine).to_contain_text("5 groups", timeout=60_000)
+    expect(mine).to_contain_text("5 groups", timeout=120_000)
     reverse = mine.get_by_role("cell").nth(3)
-    expect(reverse).to_contain_text(re.compile(r"\+1\.00|too few groups to say"), timeout=60_000)
+    expect(reverse).to_contain_text(re.compile(r"\+1\.00|too few groups to say"), timeout=120_000)
     expect(page.get_by_text("All of these questions were answered before")).to_have_count(0)
     page.reload()
     expect(page.get_by_text("All of these questions were answered before")).to_be_visible()
@@ -107,11 +107,11 @@ def test_judges_are_asked_and_a_rubric_shows_what_it_would_change(
         page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
         assert serious_faults(page) == []
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert width(page, 390) <= 390
     page.get_by_role("link", name="Edit the rubric").press("Enter")
     page.get_by_role("textbox", name="Your edit").fill("Only brevity counts.")
     page.get_by_role("button", name="See what it would change").press("Enter")
-    expect(page.get_by_text("In none of the groups judged so far")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("In none of the groups judged so far")).to_be_visible(timeout=120_000)
     assert serious_faults(page) == []
     page.get_by_role("button", name="Keep as the agent's rubric").press("Enter")
     expect(page.get_by_text("It is the agent's rubric now.")).to_be_visible()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.accessibility import accessible
+from tests.browser.accessibility import accessible, width
 from tests.browser.site import ROOT, Site
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ def shoot(page: Page, name: str) -> None:
 def fits(page: Page) -> None:
     """Nothing makes the page scroll sideways on a phone."""
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert width(page, PHONE["width"]) <= PHONE["width"]
 
 
 def test_a_provider_is_added_refused_kept_and_deleted_by_keyboard(site: Site, sign_in: SignIn) -> None:
@@ -60,10 +60,10 @@ def test_a_test_says_what_is_wrong_without_leaving_the_page(site: Site, sign_in:
     page.get_by_label("Address").fill("http://127.0.0.1:9/v1")
     page.get_by_role("button", name="Save and test").press("Enter")
     provider = page.get_by_role("article", name="ollama")
-    expect(provider).to_contain_text("Nothing answers at http://127.0.0.1:9/v1.", timeout=90_000)
+    expect(provider).to_contain_text("Nothing answers at http://127.0.0.1:9/v1.", timeout=120_000)
     expect(provider).to_contain_text("Is the server running")
     provider.get_by_role("button", name="Test ollama").press("Enter")
-    expect(provider.get_by_role("button", name="Test ollama")).to_be_visible(timeout=90_000)
+    expect(provider.get_by_role("button", name="Test ollama")).to_be_visible(timeout=120_000)
     accessible(page)
     shoot(page, "providers-dark")
 
@@ -93,6 +93,7 @@ def reward(site: Site, sign_in: SignIn) -> Page:
     site.call("finish", run=run)
     page.goto(f"{site.url}/agents/")
     page.get_by_role("link", name="Order desk").first.click()
+    page.wait_for_url("**/describe/")
     page.goto(page.url.replace("/describe/", "/reward/"))
     return page
 

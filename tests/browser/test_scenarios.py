@@ -64,8 +64,8 @@ def test_scenarios_are_made_from_a_table_and_the_page_is_accessible(
     page.goto(f"{site.url}/agents/{agent}/scenarios/")
     assert serious_faults(page) == []
     page.get_by_role("button", name="Make 60 scenarios").click()
-    expect(page.get_by_text("60 scenarios were added.")).to_be_visible(timeout=60_000)
-    assert page.locator(".scenario").count() == 50
+    expect(page.get_by_text("60 scenarios were added.")).to_be_visible(timeout=120_000)
+    expect(page.locator(".scenario")).to_have_count(50)
     expect(page.get_by_text("No duplicates, and nothing leaks between the splits.")).to_be_visible()
     page.get_by_text("What they cover").press("Enter")
     for theme in ("light", "dark"):
@@ -126,14 +126,14 @@ def test_a_file_is_mapped_brought_in_and_changed_in_bulk_with_a_way_back(
     page.get_by_text("Bring a file", exact=True).press("Enter")
     page.get_by_label("CSV or JSONL with a question on each line").set_input_files(file)
     page.get_by_role("button", name="Look into the file").press("Enter")
-    expect(page.get_by_role("heading", name="What stands where in mine.csv")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="What stands where in mine.csv")).to_be_visible(timeout=120_000)
     page.get_by_label("What the answer must contain").select_option("second")
     expect(page.get_by_role("cell", name="at 3")).to_be_visible()
     page.get_by_label("Tags").select_option("third")
     expect(page.locator("td .chip", has_text="roads").first).to_be_visible()
     assert serious_faults(page) == []
     page.get_by_role("button", name="Bring them in").click()
-    expect(page.get_by_text("8 scenarios were added.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("8 scenarios were added.")).to_be_visible(timeout=120_000)
     page.get_by_role("searchbox", name="Text").fill("number 3")
     expect(page.locator(".scenario")).to_have_count(1)
     page.get_by_role("searchbox", name="Text").fill("")
@@ -170,10 +170,10 @@ def test_the_prompt_is_shown_as_the_model_reads_it(site: Site, sign_in: SignIn, 
     agent = make_agent(site, "Prompt")
     page = sign_in("ann")
     page.goto(f"{site.url}/agents/{agent}/prompt/")
-    expect(page.locator(".prompt-final")).to_be_visible(timeout=60_000)
+    expect(page.locator(".prompt-final")).to_be_visible(timeout=120_000)
     page.get_by_label("What the agent is told first").fill("You know every book.")
     expect(page.locator("#save-state")).to_contain_text("Saved")
-    expect(page.locator(".prompt-final")).to_contain_text("You know every book.", timeout=30_000)
+    expect(page.locator(".prompt-final")).to_contain_text("You know every book.", timeout=120_000)
     assert page.locator(".prompt-final mark").first.text_content() == "<|im_start|>"
     for theme in ("light", "dark"):
         page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
