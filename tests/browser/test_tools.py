@@ -37,6 +37,11 @@ def tools_page(site: Site, page: Page, user: str, name: str) -> str:
     return address
 
 
+def opened(page: Page) -> None:
+    """Wait until a tool's page has loaded: before, its scripts hear no key."""
+    page.wait_for_url(re.compile(r"/tools/\d+/$"))
+
+
 def type_into(page: Page, label: str | re.Pattern[str], text: str) -> None:
     """As a person at a keyboard does."""
     page.get_by_label(label, exact=isinstance(label, str)).last.focus()
@@ -52,6 +57,7 @@ def test_a_simulated_tool_is_made_and_called_by_keyboard(site: Site, sign_in: Si
     page.locator("summary", has_text="Simulated").press("Enter")
     type_into(page, "Name of the simulated tool", "stock_level")
     page.keyboard.press("Enter")
+    opened(page)
     expect(page.get_by_role("heading", name="stock_level")).to_be_visible()
     type_into(page, "Description", "How many pieces of an item are in stock.")
     page.locator("#row-0-name").focus()
@@ -97,6 +103,7 @@ def test_a_table_becomes_tools_that_are_called_by_keyboard(site: Site, sign_in: 
     expect(page.get_by_label("Type of shelf")).to_have_value("whole number")
     accessible(page)
     page.get_by_role("link", name="find_books").press("Enter")
+    opened(page)
     expect(page.get_by_role("heading", name="find_books")).to_be_visible()
     page.locator("#console-fields").get_by_label("column").focus()
     page.keyboard.type("title")
@@ -114,6 +121,7 @@ def test_nothing_typed_is_lost_when_it_is_wrong(site: Site, sign_in: SignIn) -> 
     page.locator("summary", has_text="Simulated").press("Enter")
     type_into(page, "Name of the simulated tool", "ask")
     page.keyboard.press("Enter")
+    opened(page)
     page.get_by_role("button", name="Edit as JSON").press("Enter")
     json_text = page.get_by_label("Parameters as a JSON schema")
     json_text.fill('{\n  "type": "object",,\n}')
@@ -140,6 +148,7 @@ def test_code_is_written_with_tab_and_left_with_escape(site: Site, sign_in: Sign
     page.locator("summary", has_text="Python").press("Enter")
     page.get_by_label("Start from").select_option("shipping_price")
     page.get_by_role("button", name="Add Python").press("Enter")
+    opened(page)
     code = page.get_by_label("The function")
     expect(code).to_have_value(re.compile("def shipping_price"))
     accessible(page)
