@@ -97,7 +97,7 @@ def test_a_table_becomes_tools_that_are_called_by_keyboard(site: Site, sign_in: 
     )
     page.get_by_role("button", name="Upload").press("Enter")
     expect(page).not_to_have_url(address, timeout=120_000)
-    page.wait_for_url(re.compile(r"/(tables/\d+|agents/\d+/tools)/$"), timeout=120_000)
+    page.wait_for_url(re.compile(rf"^{site.url}/(tables/\d+|agents/\d+/tools)/$"), timeout=120_000)
     page.goto(address)
     page.get_by_role("link", name="Books.csv").press("Enter")
     expect(page.get_by_label("Type of shelf")).to_have_value("whole number")
