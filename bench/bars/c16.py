@@ -30,7 +30,7 @@ BARS = (
         ours=ours,
         theirs=theirs,
         peer="the same training with no site",
-        options={"browsers": 200, "first": 4, "last": 14},
+        options={"browsers": 200, "first": 4, "last": 34},
         small={"browsers": 20, "first": 2, "last": 4},
     ),
 )

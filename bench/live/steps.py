@@ -1,6 +1,6 @@
 """Seconds a training step takes while browsers watch it, or without any site.
 
-    python -m bench.live.steps '{"browsers": 200, "first": 4, "last": 14}'     0 browsers: `train` alone
+    python -m bench.live.steps '{"browsers": 200, "first": 4, "last": 34}'     0 browsers: `train` alone
 
 With browsers it is the demo of `up`: the same task, knobs and seed as `train order-desk`. The figure is the
 mean over the steps from `first` to `last`, as the loop reports them.
