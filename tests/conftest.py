@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # Before any settings are read: tests never see, or touch, the data of an installation.
@@ -31,11 +31,19 @@ django.setup()
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
+from django.utils import translation  # noqa: E402
 
 from training.models import Agent, Run, RunScenarios, Scenario  # noqa: E402
 
 hypothesis.settings.load_profile("ci")  # the same examples everywhere, and no time limit for one
 MakeRun = Callable[..., Run]
+
+
+@pytest.fixture(autouse=True)
+def own_language() -> Iterator[None]:
+    """A page asked for in a language leaves it active in its thread; the next test begins with none."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
